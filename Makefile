@@ -45,15 +45,18 @@ run: $(STAMP) ## the main job, offline, on data that come with the package
 # Tests and the rest side by side; what a part prints comes when it has ended.
 .PHONY: test
 test: $(STAMP) ## all that must hold: style, types, layers, tests
-	$(MAKE) --jobs=2 --output-sync=target --no-print-directory unit check
+	$(MAKE) --jobs=2 --output-sync=target --no-print-directory unit style
 
-.PHONY: check
-check: $(STAMP) ## style, types and layers
+.PHONY: style
+style: $(STAMP) ## style, types and layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files 'cpp/*.h' 'cpp/*.cpp')
+
+.PHONY: check
+check: style ## the same, and a linter over the C++ sources
 	echo $(filter %.cpp,$(SOURCES)) | xargs -n 4 -P 2 $(BIN)/clang-tidy -p build/make --quiet
 
 # Linters of the files that describe the project; they need neither the package nor the core.
@@ -94,6 +97,10 @@ test-capymoa: $(STAMP) ## the classifier of CapyMOA, which is installed for it
 .PHONY: test-spark
 test-spark: $(STAMP) ## Spark, which is installed for it: a cluster, faults, pipelines
 	$(BIN)/python tools/extra_environment.py spark $(VENV)/spark -m pytest -W default tests/spark
+
+.PHONY: test-mlflow
+test-mlflow: $(STAMP) ## models in MLflow, which is installed for it
+	$(BIN)/python tools/extra_environment.py mlflow $(VENV)/mlflow -m pytest -W default tests/mlflow
 
 .PHONY: test-journeys
 test-journeys: $(STAMP) ## what a new user does first, with the wheel in a fresh environment

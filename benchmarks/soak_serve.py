@@ -1,26 +1,38 @@
 """Run `rpnb serve` at full load for a while: memory, errors, and the live page.
 
 Run: python benchmarks/soak_serve.py [--minutes 30] [--clients 32]
+     python benchmarks/soak_serve.py --challenger [--minutes 10] [--clients 8]
 
 Clients predict rows, let them wait, send their labels, and let rows be observed. The
 server's memory is read every few seconds; a stream of the page is read throughout.
 Progress is printed each minute. In the end: requests and errors, memory at the start,
 after 5 minutes and at the end, its slope from then on, and the events of the page with
 the longest time without one.
+
+With `--challenger` labels come late and some never, the server is killed every few
+seconds, a challenger is added, promoted, and taken back. In the end every label that
+was acknowledged must be in the log once, and the states of all learners must be those
+of a replay of the log, to the bit.
 """
 
 import argparse
 import asyncio
+import json
+import os
+import socket
+import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench_serve import FEATURES, started
+from bench_serve import FEATURES, SOURCE, started
 
 CLASSES = ["a", "b", "c", "d"]
 BATCH = 20
@@ -116,13 +128,230 @@ async def run(address: str, pid: int, seconds: float, clients: int) -> Soak:
     return soak
 
 
+# With a challenger
+
+
+@dataclass
+class Life:
+    """What clients were told, and what was done to the server."""
+
+    told: set[str] = field(default_factory=set)
+    """ids of rows whose labels were acknowledged"""
+    observed: int = 0
+    """rows that were observed, and acknowledged"""
+    never: int = 0
+    kills: int = 0
+    steps: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+class Killable:
+    """A server on one port, which is killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        code = "import sys; from rpnb.cli import main; sys.exit(main())"
+        words = ["serve", str(self._folder), "--port", str(self.port)]
+        return subprocess.Popen(  # noqa: S603 - a command of our own
+            [sys.executable, "-c", code, *words, "--snapshot-rows", "2000"],
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"},
+        )
+
+    def kill(self) -> None:
+        """End it as a power cut would, and start it again."""
+        self._process.kill()
+        self._process.wait()
+        self._process = self._start()
+
+    def stop(self) -> None:
+        """Ask it to stop."""
+        self._process.terminate()
+        self._process.wait()
+
+
+async def live(client: Any, number: int, until: float, life: Life) -> None:
+    """Predict rows, label them later or never, in any order; observe others."""
+    rng = np.random.default_rng(number)
+    waiting: list[tuple[float, str, str]] = []
+    turn = 0
+    while time.monotonic() < until or waiting:
+        y = rng.integers(0, len(CLASSES), BATCH)
+        X = rng.normal(0.4 * y[:, None], 1.0, (BATCH, FEATURES))
+        labels = [CLASSES[each] for each in y]
+        turn += 1
+        now = time.monotonic()
+        try:
+            if now < until and number % 4 == 0:
+                key = f"{number}-{turn}"
+                await client.observe("soak", X, labels, key=key)
+                life.observed += BATCH
+            elif now < until:
+                ids = [f"{number}-{turn}-{i}" for i in range(BATCH)]
+                await client.predict("soak", X, remember=True, ids=ids)
+                late = now + rng.exponential(3.0, BATCH)
+                kept = rng.random(BATCH) > 0.1
+                life.never += int((~kept).sum())
+                waiting += [
+                    each
+                    for each, keep in zip(
+                        zip(late.tolist(), ids, labels, strict=True), kept, strict=True
+                    )
+                    if keep
+                ]
+            due = [each for each in waiting if each[0] <= now or now >= until]
+            waiting = [each for each in waiting if each not in due]
+            if due:
+                names, given = [each[1] for each in due], [each[2] for each in due]
+                result = await client.label("soak", names, given)
+                if result.learnt != len(due):
+                    life.errors.append(f"labels: {result.results}")
+                life.told.update(names)
+        except Exception as error:
+            life.errors.append(f"{type(error).__name__}: {error}")
+        await asyncio.sleep(0.02)
+
+
+async def disturb(
+    client: Any, server: Killable, seconds: float, until: float, life: Life
+) -> None:
+    """Kill the server now and then; add, promote and take back a challenger."""
+    start = until - seconds
+    steps: list[tuple[float, str, Callable[[], Any]]] = [
+        (0.1, "challenge", lambda: client.challenge("soak", "nb", "GaussianNB")),
+        (0.3, "version", lambda: client.name_version("soak", "third")),
+        (0.5, "promote", lambda: client.promote("soak", "nb")),
+        (0.75, "roll back", lambda: client.roll_back("soak")),
+        (0.9, "promote again", lambda: client.promote("soak", "nb")),
+    ]
+    rng = np.random.default_rng(99)
+    next_kill = start + 5.0
+    while time.monotonic() < until:
+        share = (time.monotonic() - start) / seconds
+        if steps and share >= steps[0][0]:
+            _, name, step = steps.pop(0)
+            try:
+                # A kill may come in the middle of it: it is repeated, and done once.
+                task = asyncio.create_task(step())
+                await asyncio.sleep(0.05 * rng.random())
+                await asyncio.to_thread(server.kill)
+                life.kills += 1
+                await task
+                life.steps.append(name)
+            except Exception as error:
+                life.errors.append(f"{name}: {type(error).__name__}: {error}")
+        if time.monotonic() >= next_kill:
+            await asyncio.to_thread(server.kill)
+            life.kills += 1
+            next_kill = time.monotonic() + 4.0 + 8.0 * rng.random()
+        await asyncio.sleep(0.1)
+
+
+async def live_with_challenger(server: Killable, seconds: float, clients: int) -> Life:
+    """Put load on a server that is killed, and change its learners."""
+    from rpnb.client import AsyncClient
+
+    life = Life()
+    async with AsyncClient(server.address, retries=40, timeout=120) as client:
+        await client.create(
+            "soak",
+            "RPNB",
+            features=FEATURES,
+            classes=CLASSES,
+            n_estimators=20,
+            random_state=0,
+        )
+        until = time.monotonic() + seconds
+        await asyncio.gather(
+            disturb(client, server, seconds, until, life),
+            *(live(client, i, until, life) for i in range(clients)),
+        )
+        wait = time.monotonic() + 120.0
+        while time.monotonic() < wait:
+            found = await client.challengers("soak")
+            if all(each["caught_up"] for each in found["challengers"]):
+                break
+            await asyncio.sleep(0.2)
+        else:
+            life.errors.append("challengers did not catch up")
+        champion = found["champion"]
+        print(f"champion {champion['name']}: error {champion['error']:.4f}")
+        for each in found["challengers"]:
+            told = each["difference"]
+            figures = (
+                "nothing compared"
+                if told["mean"] is None
+                else (
+                    f"{told['mean']:+.4f} ({told['low']:+.4f} to {told['high']:+.4f})"
+                )
+            )
+            print(f"challenger {each['name']}: error {each['error']:.4f}, {figures}")
+    return life
+
+
+def verify(folder: Path, life: Life) -> list[str]:
+    """Return what was lost, learned twice, or is not what the log leads to."""
+    from rpnb.serve.snapshots import check
+
+    problems = [line for sound, line in check(folder) if not sound]
+    log = sqlite3.connect(folder / "log.sqlite")
+    labelled: list[int] = []
+    learned = 0
+    for kind, n, body in log.execute("SELECT kind, n, body FROM events WHERE n>0"):
+        if kind == "labels":
+            labelled += json.loads(body)["rows"]
+        else:
+            learned += n
+    if len(set(labelled)) < len(labelled):
+        problems.append("a row was labelled twice")
+    names = dict(log.execute("SELECT seq, id FROM rows WHERE event IS NOT NULL"))
+    lost = life.told - {names[seq] for seq in labelled}
+    if lost:
+        problems.append(f"{len(lost)} labels that were acknowledged are lost")
+    if learned != life.observed:
+        problems.append(f"{learned} rows were observed, {life.observed} acknowledged")
+    log.close()
+    return problems
+
+
+def soak_with_challenger(seconds: float, clients: int) -> int:
+    """Run with a challenger; print what was seen."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = Killable(Path(folder))
+        try:
+            life = asyncio.run(live_with_challenger(server, seconds, clients))
+        finally:
+            server.stop()
+        problems = verify(Path(folder), life) + life.errors
+    print(f"{seconds / 60.0:g} minutes, {clients} clients, {life.kills} kills")
+    print(f"steps: {', '.join(life.steps)}")
+    print(
+        f"labels acknowledged: {len(life.told)}, rows observed: {life.observed}, "
+        f"rows never labelled: {life.never}"
+    )
+    print(f"lost, learned twice, or not what the log leads to: {len(problems)}")
+    for each in problems[:10]:
+        print(each)
+    return 1 if problems else 0
+
+
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--challenger", action="store_true")
     arguments = parser.parse_args()
     seconds = 60.0 * arguments.minutes
+    if arguments.challenger:
+        return soak_with_challenger(seconds, arguments.clients)
     with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as server:
         soak = asyncio.run(run(server.address, server.pid, seconds, arguments.clients))
     at, memory = np.array(soak.memory).T

@@ -38,6 +38,11 @@ EXPORTED = {
         *("balanced_accuracy", "class_scores", "confusion_counts", "error_rate"),
         *("estimate_error", "kappa", "kappa_temporal", "macro_f1", "prequential"),
     ],
+    "rpnb.evaluate.waiting": [
+        *("Alarm", "CellChange", "Change", "ErrorForecast", "ExpectedError"),
+        *("InputWatch", "LearnerWatch", "StreamWatch", "WaitingCounts"),
+        "WaitingResult",
+    ],
     "rpnb.files": [
         *("FORMATS", "FileError", "LabelledArrays", "LabelledChunk", "LabelledFile"),
         *("ReadAhead", "ReadOptions"),

@@ -19,6 +19,7 @@ from pathlib import Path
 import rpnb
 
 ROOT = Path(__file__).resolve().parents[1]
+NEEDS_JAVA = ("spark",)
 OUT_OF_REACH = ("No matching distribution", "Connection", "Max retries", "resolution")
 
 
@@ -60,7 +61,8 @@ def make(folder: Path, requirements: Sequence[str]) -> str | None:
 def main(arguments: Sequence[str]) -> int:
     """Make the environment of an extra and run Python in it."""
     extra, folder, *words = arguments
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    has_java = shutil.which("java") is not None or "JAVA_HOME" in os.environ
+    if extra in NEEDS_JAVA and not has_java:
         print(f"skipped: {extra} needs Java, which is not here")
         return 0
     home = Path(folder).absolute()

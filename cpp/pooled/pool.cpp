@@ -17,7 +17,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // From where on scores below the best class are compressed, and by how much in the end.
 constexpr double kLowest = -6.0;
 constexpr double kBeyond = 6.0;
-constexpr double kMemory = 0.99;
+constexpr double kMemory = 0.995;
+constexpr double kClassMemory = 0.99;
 constexpr double kRidge = 30.0;
 // Of the temperature.
 constexpr double kSlowMemory = 0.999;
@@ -281,13 +282,13 @@ void learn_class_terms(Pool& pool, const RowSpace& space, Index y, double weight
   }
   for (Index c = 0; c < M; ++c) slope[c] *= share;
   for (Index k = 0; k <= K; ++k) {
-    const double ridge = (1.0 - kMemory) * pool.class_ridge[k];
+    const double ridge = (1.0 - kClassMemory) * pool.class_ridge[k];
     double* const __restrict terms = pool.class_terms[k].data();
     double* const __restrict curvature = pool.class_curvature[k].data();
     const bool* const __restrict active = pool.active.data();
     const double* const __restrict f = k < K ? space.f[k].data() : space.ones.data();
     for (Index c = 0; c < M; ++c) {
-      const double h = kMemory * curvature[c] + ridge + spread[c] * f[c] * f[c];
+      const double h = kClassMemory * curvature[c] + ridge + spread[c] * f[c] * f[c];
       const double step = slope[c] * f[c] / h;
       curvature[c] = active[c] ? h : curvature[c];
       terms[c] = active[c] ? terms[c] - step : terms[c];

@@ -13,10 +13,10 @@
 // the scores of a rare class are below that for nearly all rows, and would all be equal.
 // The weights follow the log-loss by an online Newton step (Hazan, Agarwal & Kale,
 // "Logarithmic regret algorithms for online convex optimization", 2007), with a memory of
-// about 100 rows for the curvature:
+// about 200 rows for the curvature:
 //
 //   g_k = r (E_P f_k − f_k(y))
-//   H ← 0.99 H + 0.01·30 I + ½(r Cov_P f + g gᵀ)
+//   H ← 0.995 H + 0.005·30 I + ½(r Cov_P f + g gᵀ)
 //   w ← max(0, w − H⁻¹ g)
 //
 // from w = 1/(number of members), 0 for transitions, and H = 30 I. What a class adds to

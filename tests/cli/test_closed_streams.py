@@ -19,9 +19,17 @@ ROWS = "a,b,colour,kind\n" + "".join(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell of POSIX")
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
 @pytest.mark.parametrize(
-    "words", ["learners", "--version", "datasets", "run {} --target kind"]
+    ("words", "closed"),
+    [
+        ("run {} --target kind", ">&-"),
+        ("run {} --target kind", "2>&-"),
+        ("run {} --target kind", "<&-"),
+        ("run {} --target kind", ">&- 2>&- <&-"),
+        ("learners", ">&-"),
+        ("--version", "2>&-"),
+        ("datasets", ">&- 2>&- <&-"),
+    ],
 )
 def test_closed_streams_are_no_traceback(
     tmp_path: Path, words: str, closed: str

@@ -58,9 +58,9 @@ def test_long_texts_of_many_rows_are_not_copied_for_each(tmp_path: Path) -> None
 @pytest.mark.skipif(sys.platform != "linux", reason="needs memory in kilobytes")
 def test_a_text_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
-    write(path, "x" * 600_000_000, 2)
+    write(path, "x" * 280_000_000, 2)
     assert path.stat().st_size < 100_000
     code, memory, printed = run(path)
     assert code == 2
-    assert "bytes would become 600" in printed
+    assert "bytes would become 280" in printed
     assert memory < 200

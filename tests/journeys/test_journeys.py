@@ -3,7 +3,8 @@
 The wheel is built once, and installed into a fresh environment that sees the packages
 of this one. `make test-journeys` runs it; without the environment variable
 RPNB_JOURNEYS these tests are skipped, since every step is a process of its own.
-RPNB_WHEEL names another wheel to play the journeys with.
+RPNB_WHEEL names another wheel to play the journeys with, and RPNB_PROGRAMS the folder
+of programs of an environment that has one already.
 """
 
 import csv
@@ -13,116 +14,27 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
-import sysconfig
 import time
-import venv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-ROOT = Path(__file__).parents[2]
-TIMEOUT = 600.0
-
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("RPNB_JOURNEYS") or os.name != "posix",
-    reason="make test-journeys runs them",
+from journeys.steps import (
+    PA,
+    TIMEOUT,
+    Python,
+    Run,
+    on_demand,
+    rows,
+    sklearn_table,
+    variables,
+    write,
 )
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+pytestmark = on_demand
 
 
-@pytest.fixture(scope="session")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel: its folder of programs."""
-    folder = tmp_path_factory.mktemp("environment")
-    wheel = os.environ.get("RPNB_WHEEL")
-    if not wheel:
-        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-        # The objects of `make` are those of a wheel.
-        command += ["--no-build-isolation", "--config-settings=build-dir=build/make"]
-        subprocess.run(  # noqa: S603 - our own words
-            [*command, "--wheel-dir", str(folder), str(ROOT)], check=True, cwd=ROOT
-        )
-        (built,) = folder.glob("*.whl")
-        wheel = str(built)
-    venv.create(folder / "venv", symlinks=True)
-    programs = folder / "venv" / "bin"
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    packages = folder / "venv" / "lib" / version / "site-packages"
-    install = [sys.executable, "-m", "pip", "--python", str(programs / "python")]
-    subprocess.run(  # noqa: S603
-        [*install, "install", "--quiet", "--no-deps", "--no-index", wheel], check=True
-    )
-    (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return programs
-
-
-@pytest.fixture
-def rpnb(environment: Path, tmp_path: Path) -> Run:
-    """Run the command in an empty folder."""
-
-    def run(
-        *words: object, code: int = 0, **variables: str
-    ) -> "subprocess.CompletedProcess[str]":
-        done = subprocess.run(  # noqa: S603
-            [environment / "rpnb", *map(str, words)],
-            cwd=tmp_path,
-            env=_variables(environment, **variables),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=TIMEOUT,
-        )
-        assert done.returncode == code, done.stderr
-        assert "Traceback" not in done.stderr
-        if code == 2 and "problems:" not in done.stderr:
-            assert done.stderr.count("\n") == 1, done.stderr
-        return done
-
-    return run
-
-
-def _variables(environment: Path, **more: str) -> dict[str, str]:
-    """The environment of a user."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "RPNB_DATA")}
-    return {**kept, **more}
-
-
-def sklearn_table(name: str, path: Path) -> None:
-    """Write one of scikit-learn's datasets, sorted by class as it is."""
-    from sklearn import datasets
-
-    data: Any = getattr(datasets, f"load_{name}")()
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([*(f"x{j}" for j in range(data.data.shape[1])), "label"])
-        for row, label in zip(data.data.tolist(), data.target.tolist(), strict=True):
-            writer.writerow([*row, data.target_names[label]])
-
-
-def rows(n: int = 120) -> list[tuple[float, str, str]]:
-    """Rows from which a label can be told."""
-    return [((i % 10) / 4, "uv"[i % 2], "pq"[i % 10 > 4]) for i in range(n)]
-
-
-def write(
-    path: Path,
-    delimiter: str = ",",
-    decimal: str = ".",
-    header: str = "size,word,label",
-) -> None:
-    lines = [delimiter.join(header.split(","))]
-    for size, word, label in rows():
-        lines.append(delimiter.join((str(size).replace(".", decimal), word, label)))
-    path.write_text("\n".join(lines) + "\n")
-
-
-PA = ("--model", "PA", "--json", "--quiet")
-
-
-def test_sorted_iris(rpnb: Run, environment: Path, tmp_path: Path) -> None:
+def test_sorted_iris(rpnb: Run, python: Python, tmp_path: Path) -> None:
     sklearn_table("iris", tmp_path / "iris.csv")
     said = rpnb("run", "iris.csv", "--target", "label", "--model", "PA")
     assert "does not beat “same as last”" in said.stdout
@@ -135,14 +47,7 @@ def test_sorted_iris(rpnb: Run, environment: Path, tmp_path: Path) -> None:
         "X, y = load_iris(return_X_y=True); "
         "print(PooledClassifier(random_state=0).fit(X, y).score(X, y))"
     )
-    done = subprocess.run(  # noqa: S603
-        [environment / "python", "-c", code],
-        env=_variables(environment),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert float(done.stdout) > 0.9
+    assert float(python(code)) > 0.9
 
 
 def test_wine_raw_and_scaled(rpnb: Run, tmp_path: Path) -> None:
@@ -213,7 +118,7 @@ print((model.predict(frame) != y).mean(), len(model.predict(new)))
 
 
 def test_categories_text_and_dates_as_they_are(
-    rpnb: Run, environment: Path, tmp_path: Path
+    rpnb: Run, python: Python, tmp_path: Path
 ) -> None:
     lines = ["country,shop,sent,note,late"]
     for i in range(400):
@@ -229,16 +134,7 @@ def test_categories_text_and_dates_as_they_are(
     (tmp_path / "new.csv").write_text("\n".join(lines[:40]).replace("NO", "PE") + "\n")
     told = rpnb("predict", "new.csv", "--load", "m.rpnb").stdout
     assert len(told.splitlines()) == 40
-    done = subprocess.run(  # noqa: S603
-        [environment / "python", "-c", _FRAME],
-        cwd=tmp_path,
-        env=_variables(environment),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=TIMEOUT,
-    )
-    error, predicted = done.stdout.split()
+    error, predicted = python(_FRAME).split()
     assert float(error) < 0.15
     assert predicted == "20"
 
@@ -322,7 +218,7 @@ def test_ctrl_c_at_three_moments(environment: Path, tmp_path: Path) -> None:
         with subprocess.Popen(  # noqa: S603
             command,
             cwd=tmp_path,
-            env=_variables(environment),
+            env=variables(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -47,7 +47,9 @@ def evaluated(
         "majority class": make("MajorityClass"),
         "same as last": make("NoChange"),
     }
-    evaluation = native_evaluation(models, references, window=50, probabilities="truth")
+    evaluation = native_evaluation(
+        models, references, window=50, probabilities="truth", compare=True
+    )
     blocks = ChunkBlocks(evaluation.labels)
     data = LabelledArrays("arrays", X[:n], np.array(labels)[Y[:n]])
     for chunk in data.chunks(60):

@@ -11,6 +11,7 @@ import pytest
 
 from report.runs import FACTS, evaluated, learners, page_of
 from rpnb.baselines import make
+from rpnb.evaluate.differences import told_apart
 from rpnb.evaluate.evaluation import Evaluation
 
 
@@ -53,6 +54,27 @@ def test_the_three_lowest_errors_are_in_colour(page: str, ranked: list[str]) -> 
         assert shown[ranked[0]]["role"] == "s0"
         assert shown[ranked[0]]["width"] == max(e["width"] for e in shown.values())
         assert set(shown) == {*ranked, "majority class", "same as last"}
+
+
+def test_which_learners_are_told_apart_is_said_as_in_the_command(
+    page: str, evaluation: Evaluation
+) -> None:
+    errors = {
+        each.name: each.confusion.error
+        for each in evaluation.participants
+        if not each.reference
+    }
+    found = evaluation.compare_with_best(errors)
+    names = [each.second for each in found if each.better is None]
+    assert len(names) == len(errors) - 1  # the run is short
+    said = f"At 95 % confidence: not told apart from {', '.join(names)}."
+    assert said in unescape(page)
+    sure = [replace(each, high=each.high - 2.0) for each in found[:2]]
+    rest = ", ".join(names[2:])
+    assert told_apart([*sure, *found[2:]]) == (
+        f"At 95 % confidence: lower than {names[0]}, {names[1]}; not told apart from "
+        f"{rest}."
+    )
 
 
 def test_the_report_knows_no_name() -> None:

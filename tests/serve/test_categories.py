@@ -119,7 +119,12 @@ def test_other_values_are_refused(client: Client, row: list[Any], said: str) -> 
     [
         ({"categorical_features": ["town"]}, "names of features, or their numbers"),
         ({"categorical_features": [3]}, "names of features, or their numbers"),
-        ({"text_features": ["city"]}, "text_features must be 'auto'"),
+        ({"text_features": ["town"]}, "text_features must have names of features"),
+        ({"date_features": [7]}, "date_features must have names of features"),
+        (
+            {"text_features": ["city"], "date_features": ["city"]},
+            "column city is in text_features and in date_features",
+        ),
     ],
 )
 def test_columns_that_are_none_are_refused(
@@ -127,14 +132,6 @@ def test_columns_that_are_none_are_refused(
 ) -> None:
     with pytest.raises(ServeError, match=said):
         client.create("none", "Pooled", features=NAMES, **given)
-
-
-def test_models_of_text_or_dates_are_not_served(client: Client, tmp_path: Path) -> None:
-    frame = pd.DataFrame({"when": pd.date_range("2024-01-01", periods=8)})
-    model = rpnb.PooledClassifier(n_projections=16).fit(frame, [0, 1] * 4)
-    model.save(tmp_path / "m.rpnb")
-    with pytest.raises(ServeError, match="text or dates cannot be served"):
-        client.upload("dated", (tmp_path / "m.rpnb").read_bytes())
 
 
 def test_a_request_of_nothing_but_text_is_json(client: Client) -> None:

@@ -54,6 +54,22 @@ def change(folder: Path, statement: str, *values: object) -> None:
     connection.close()
 
 
+def test_a_damaged_schema_is_one_line(start: Start) -> None:
+    server = start()
+    server.stop()
+    connection = sqlite3.connect(server.folder / FILE)
+    with connection:
+        connection.execute("PRAGMA writable_schema=ON")
+        damage = "UPDATE sqlite_master SET sql=? WHERE name='rows'"
+        connection.execute(damage, ('CREATE TABLE rows(\n"\n)',))
+    connection.close()
+    done = run_command("serve", server.folder)
+    assert done.returncode == 2
+    assert "malformed database schema" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert run_command("serve", server.folder, "--check").returncode == 1
+
+
 def test_damage_of_each_table_is_found(start: Start) -> None:
     rows = [[0.0, 1.0], [2.0, 3.0]]
     server = start()

@@ -186,7 +186,7 @@ def test_arrow_streams_as_clients_write_them_are_read() -> None:
 def test_long_texts_of_arrow_are_not_copied() -> None:
     long, n = "x" * 10**7 + "😀", 2000
     zeros = np.zeros(n)
-    categories = COLUMNS._replace(missing=True, categories=frozenset({1}))
+    categories = COLUMNS._replace(missing=True, kinds=("number", "category"))
     rows = {"a": zeros, "b": zeros}
     shared = pa.DictionaryArray.from_arrays(
         pa.array(np.arange(n) % 2, pa.int8(), mask=np.arange(n) == 5),

@@ -265,3 +265,31 @@ def test_a_degraded_model_is_shown(
     page.get_by_role("link", name="m", exact=True).click()
     page.get_by_role("alert").get_by_text(said).wait_for()
     context.close()
+
+
+def test_what_is_known_before_labels_come(
+    page: Any, shared: ServerProcess, client: Client
+) -> None:
+    X, y = clusters(4000)
+    X[3000:, 1] += 4.0
+    client.create("early", "GaussianNB", features=["w", "x", "y", "z"])
+    client.learn("early", X[:100], y[:100])
+    asked: list[Any] = []
+    for start in range(0, 4000, 100):
+        found = client.predict("early", X[start : start + 100], remember=True)
+        asked.append((found.ids, y[start : start + 100]))
+        if len(asked) > 2:
+            client.label("early", *asked[-3])
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(f"{shared.address}/#/models/early")
+        section = page.locator("section", has=page.locator("#waiting-title"))
+        section.locator("#waiting-chart canvas").first.wait_for()
+        section.locator("#moved-chart canvas").first.wait_for()
+        text = section.inner_text()
+        assert "rows that wait" in text
+        assert "Inputs" in section.locator("#changes").inner_text()
+        assert section.locator("#changes tr").first.is_visible()
+        inner = page.evaluate("document.documentElement.scrollWidth")
+        assert inner <= width
+        keep(page, f"early-{width}")

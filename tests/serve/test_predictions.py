@@ -10,7 +10,8 @@ import pytest
 
 from rpnb.estimators.registry import learners
 from rpnb.serve.endpoints.batches import PredictionBatches
-from rpnb.serve.models import LabelledEvent, ServedModel
+from rpnb.serve.events import LabelledEvent
+from rpnb.serve.models import ServedModel
 from rpnb.serve.specs import ModelSpec, new_learner
 from serve.streams import clusters
 

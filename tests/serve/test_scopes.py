@@ -36,6 +36,14 @@ ROUTES: dict[tuple[str, str], str | None] = {
     ("GET", "/v1/models/{name}/file"): "admin",
     ("PUT", "/v1/models/{name}/file"): "admin",
     ("GET", "/v1/models/{name}/scores"): "predict",
+    ("GET", "/v1/models/{name}/challengers"): "predict",
+    ("POST", "/v1/models/{name}/challengers"): "admin",
+    ("DELETE", "/v1/models/{name}/challengers/{challenger}"): "admin",
+    ("POST", "/v1/models/{name}/challengers/{challenger}/promote"): "admin",
+    ("POST", "/v1/models/{name}/rollback"): "admin",
+    ("GET", "/v1/models/{name}/versions"): "predict",
+    ("POST", "/v1/models/{name}/versions"): "admin",
+    ("DELETE", "/v1/models/{name}/versions/{version}"): "admin",
     ("GET", "/v1/models/{name}/live"): "predict",
     ("GET", "/v1/live"): "predict",
     ("GET", "/v1/learners"): "predict",
@@ -46,6 +54,7 @@ ROUTES: dict[tuple[str, str], str | None] = {
     ("GET", "/"): None,
     ("GET", "/page/{file}"): None,
 }
+PLACES = {"name": "m", "file": "page.js", "challenger": "c", "version": "v"}
 HOLDERS = (None, "wrong", "predict", "learn", "admin")
 ROWS = '{"rows": [[1.0, 2.0]]}'
 LABELLED = '{"rows": [[1.0, 2.0]], "labels": ["a"]}'
@@ -57,6 +66,10 @@ BODIES = {
     "observe": LABELLED,
     "learn": LABELLED,
     "forget": '{"ids": ["kept"]}',
+    "challengers": '{"name": "new", "learner": "GaussianNB"}',
+    "promote": "{}",
+    "rollback": "{}",
+    "versions": '{"name": "new"}',
     "models": '{"name": "new", "learner": "GaussianNB", "n_features": 1}',
     "file": "no model",
 }
@@ -203,13 +216,20 @@ class Service(ServerProcess):
         self.owner.create("m", "GaussianNB", features=2)
         self.owner.learn("m", [[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
         self.owner.predict("m", [[0.5, 0.5]], remember=True, ids=["kept"])
+        self.owner.challenge("m", "p", "GaussianNB")
+        self.owner.challenge("m", "c", "GaussianNB")
+        self.owner.promote("m", "p")
+        self.owner.name_version("m", "v")
 
     def state(self) -> dict[str, Any]:
         """Return what no request without the scope may change."""
         models = {each["name"]: each for each in self.owner.models()}
         for each in models.values():
             del each["predicted"], each["created"]
-        return models
+        learners = self.owner.challengers("m")
+        names = {each["name"] for each in learners["challengers"]}
+        more = {key: learners[key] for key in ("promotions", "versions")}
+        return {**models, "challengers": names, **more}
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +244,7 @@ def test_a_disguised_path_needs_the_scope_of_its_route(
     service: Service, method: str, path: str
 ) -> None:
     needed = ROUTES[method, path]
-    plain = path.format(name="m", file="page.js")
+    plain = path.format(**PLACES)
     body = BODIES.get(plain.rpartition("/")[2], "") if method in ("POST", "PUT") else ""
     before = service.state()
     let_in = []
@@ -260,7 +280,7 @@ def test_whoever_has_the_scope_gets_an_answer_and_no_failure(
     service: Service, method: str, path: str
 ) -> None:
     needed = ROUTES[method, path]
-    plain = path.format(name="m", file="page.js")
+    plain = path.format(**PLACES)
     body = BODIES.get(plain.rpartition("/")[2], "") if method in ("POST", "PUT") else ""
     token = service.tokens[needed]
     with Sender(service.port) as sender:

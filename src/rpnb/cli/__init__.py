@@ -55,6 +55,10 @@ COMMANDS = {
         "serve",
         "answer predictions over HTTP, and learn when labels come",
     ),
+    "backtest": (
+        "backtest",
+        "replay other learners over the log of a service",
+    ),
     "completion": (
         "completion",
         "print a script for the completion of commands by bash, zsh or fish",

@@ -84,14 +84,18 @@ class AsyncClient:
         name: str,
         learner: str = "Pooled",
         *,
-        features: Sequence[str] | int,
+        features: Sequence[str] | int | Any,
         classes: Sequence[Label] | None = None,
         new_classes: str = "accept",
+        date_features: Sequence[str | int] = (),
         **parameters: Any,
     ) -> dict[str, Any]:
         """As `Client.create`."""
         return await self._run(
-            calls.create(name, learner, features, classes, new_classes, parameters)
+            calls.create(
+                *(name, learner, features, classes, new_classes, date_features),
+                parameters,
+            )
         )
 
     async def upload(
@@ -100,9 +104,11 @@ class AsyncClient:
         """As `Client.upload`."""
         return await self._run(calls.upload(name, content, new_classes))
 
-    async def download(self, name: str, kind: str = "model") -> bytes:
+    async def download(
+        self, name: str, kind: str = "model", *, version: str | None = None
+    ) -> bytes:
         """As `Client.download`."""
-        return await self._run(calls.download(name, kind))
+        return await self._run(calls.download(name, kind, version))
 
     async def models(self) -> list[dict[str, Any]]:
         """As `Client.models`."""
@@ -120,6 +126,45 @@ class AsyncClient:
         """As `Client.health`."""
         return await self._run(calls.health())
 
+    async def challenge(
+        self,
+        name: str,
+        challenger: str,
+        learner: str = "Pooled",
+        *,
+        start: str = "log",
+        **parameters: Any,
+    ) -> dict[str, Any]:
+        """As `Client.challenge`."""
+        call = calls.challenge(name, challenger, learner, start, parameters)
+        return await self._run(call)
+
+    async def challengers(self, name: str) -> dict[str, Any]:
+        """As `Client.challengers`."""
+        return await self._run(calls.challengers(name))
+
+    async def withdraw(self, name: str, challenger: str) -> None:
+        """As `Client.withdraw`."""
+        await self._run(calls.withdraw(name, challenger))
+
+    async def promote(self, name: str, challenger: str) -> dict[str, Any]:
+        """As `Client.promote`."""
+        return await self._run(calls.promote(name, challenger))
+
+    async def roll_back(self, name: str, version: str | None = None) -> dict[str, Any]:
+        """As `Client.roll_back`."""
+        return await self._run(calls.roll_back(name, version))
+
+    async def name_version(
+        self, name: str, version: str, event: int | None = None
+    ) -> dict[str, Any]:
+        """As `Client.name_version`."""
+        return await self._run(calls.name_version(name, version, event))
+
+    async def drop_version(self, name: str, version: str) -> None:
+        """As `Client.drop_version`."""
+        await self._run(calls.drop_version(name, version))
+
     async def predict(
         self,
         name: str,
@@ -128,6 +173,7 @@ class AsyncClient:
         remember: bool = False,
         ids: Sequence[str] | None = None,
         probabilities: bool = False,
+        version: str | None = None,
     ) -> Prediction:
         """As `Client.predict`."""
         call = calls.predict(
@@ -137,6 +183,7 @@ class AsyncClient:
             ids,
             remember=remember,
             probabilities=probabilities,
+            version=version,
         )
         return await self._run(call)
 

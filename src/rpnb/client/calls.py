@@ -12,7 +12,15 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from rpnb.client.results import Label, LabelResult, Prediction, ServeError
-from rpnb.client.rows import JSON, batches, encode_batches, plain, plain_labels, to_json
+from rpnb.client.rows import (
+    JSON,
+    batches,
+    encode_batches,
+    plain,
+    plain_columns,
+    plain_labels,
+    to_json,
+)
 
 Result = TypeVar("Result")
 
@@ -118,12 +126,22 @@ def _with_rows(
 def create(
     name: str,
     learner: str,
-    features: Sequence[str] | int,
+    features: Sequence[str] | int | Any,
     classes: Sequence[Label] | None,
     new_classes: str,
+    date_features: Sequence[str | int],
     parameters: Mapping[str, Any],
 ) -> Call[dict[str, Any]]:
     """Create a model."""
+    if hasattr(features, "columns"):
+        features, kinds = plain_columns(features, parameters)
+        date_features = [*date_features, *kinds.get("date", ())]
+        for kind, named in (
+            ("category", "categorical_features"),
+            ("text", "text_features"),
+        ):
+            if kind in kinds:
+                parameters = {**parameters, named: kinds[kind]}
     body: dict[str, Any] = {
         "name": name,
         "learner": learner,
@@ -137,6 +155,8 @@ def create(
         body["classes"] = plain_labels(classes)
     if new_classes != "accept":
         body["new_classes"] = new_classes
+    if date_features:
+        body["date_features"] = list(date_features)
     (key,) = _keys(None, 1)
     return Call([Request("POST", "/v1/models", to_json(body), key=key)], _only)
 
@@ -149,9 +169,11 @@ def upload(name: str, content: bytes, new_classes: str) -> Call[dict[str, Any]]:
     return Call([Request("PUT", path, content, kind, query, key=key)], _only)
 
 
-def download(name: str, kind: str) -> Call[bytes]:
+def download(name: str, kind: str, version: str | None = None) -> Call[bytes]:
     """Ask for a file."""
     path, parameters = _one(name, "/file"), {"kind": kind}
+    if version is not None:
+        parameters["version"] = version
     return Call([Request("GET", path, parameters=parameters, binary=True)], _only)
 
 
@@ -175,6 +197,67 @@ def health() -> Call[dict[str, Any]]:
     return Call([Request("GET", "/healthz")], _only)
 
 
+# Challengers and versions
+
+
+def _change(path: str, body: Mapping[str, Any]) -> Call[dict[str, Any]]:
+    (key,) = _keys(None, 1)
+    return Call([Request("POST", path, to_json(dict(body)), key=key)], _only)
+
+
+def challenge(
+    name: str,
+    challenger: str,
+    learner: str,
+    start: str,
+    parameters: Mapping[str, Any],
+) -> Call[dict[str, Any]]:
+    """Add a challenger."""
+    body = {
+        "name": challenger,
+        "learner": learner,
+        "start": start,
+        "parameters": {each: plain(value) for each, value in parameters.items()},
+    }
+    return _change(_one(name, "/challengers"), body)
+
+
+def challengers(name: str) -> Call[dict[str, Any]]:
+    """Ask for the learner that answers, and its challengers."""
+    return Call([Request("GET", _one(name, "/challengers"))], _only)
+
+
+def withdraw(name: str, challenger: str) -> Call[None]:
+    """Withdraw a challenger."""
+    path = _one(name, f"/challengers/{challenger}")
+    return Call([Request("DELETE", path)], lambda _answers: None)
+
+
+def promote(name: str, challenger: str) -> Call[dict[str, Any]]:
+    """Let a challenger answer."""
+    return _change(_one(name, f"/challengers/{challenger}/promote"), {})
+
+
+def roll_back(name: str, version: str | None) -> Call[dict[str, Any]]:
+    """Let the learner before, or a version, answer again."""
+    body = {} if version is None else {"version": version}
+    return _change(_one(name, "/rollback"), body)
+
+
+def name_version(name: str, version: str, event: int | None) -> Call[dict[str, Any]]:
+    """Name a state."""
+    body: dict[str, Any] = {"name": version}
+    return _change(
+        _one(name, "/versions"), body if event is None else {**body, "event": event}
+    )
+
+
+def drop_version(name: str, version: str) -> Call[None]:
+    """Drop a version."""
+    path = _one(name, f"/versions/{version}")
+    return Call([Request("DELETE", path)], lambda _answers: None)
+
+
 # Rows
 
 
@@ -186,17 +269,21 @@ def predict(
     *,
     remember: bool,
     probabilities: bool,
+    version: str | None = None,
 ) -> Call[Prediction]:
     """Predict rows."""
     if ids is not None and not remember:
         raise ValueError("ids are for rows that wait: remember=True")
     flags = {"remember": remember, "probabilities": probabilities}
+    query = {each: "true" for each, wanted in flags.items() if wanted}
+    if version is not None:
+        query["version"] = version
     requests = _with_rows(
         _one(name, "/predict"),
         rows,
         size,
         ids=ids,
-        parameters={each: "true" for each, wanted in flags.items() if wanted},
+        parameters=query,
         keys=lambda n: _keys(None, n) if remember else [None] * n,
     )
     return Call(requests, _join_predictions)

@@ -46,6 +46,7 @@ def encode_batches(
     rows: Any, labels: list[Label] | None, ids: Sequence[str] | None, size: int
 ) -> Iterator[tuple[int, bytes, str]]:
     """Yield the first row, the body and the media type of each batch of rows."""
+    rows = _plain_rows(rows)
     objects = (
         not isinstance(rows, np.ndarray) and len(rows) and isinstance(rows[0], dict)
     )
@@ -73,6 +74,35 @@ def encode_batches(
         if some_ids is not None:
             body["ids"] = some_ids
         yield part.start, to_json(body), JSON
+
+
+def _plain_rows(rows: Any) -> Any:
+    """Return the rows of a frame of more than numbers as objects by name."""
+    if isinstance(rows, np.ndarray | list | tuple):
+        return rows
+    from rpnb.estimators.checks.columns import plain_table
+
+    found = plain_table(rows)
+    if found is None:
+        return rows
+    names, lists = found
+    return [dict(zip(names, map(plain, row), strict=True)) for row in lists]
+
+
+def plain_columns(
+    frame: Any, parameters: Mapping[str, Any]
+) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the names of a frame's columns, and those of each kind, as Python does."""
+    from rpnb.estimators.checks.columns import AUTO, FROM_DTYPE, find_columns
+
+    names = [str(name) for name in getattr(frame, "column_names", frame.columns)]
+    categorical = parameters.get("categorical_features", FROM_DTYPE)
+    columns = find_columns(frame, categorical, parameters.get("text_features", AUTO))
+    found: dict[str, list[str]] = {}
+    if columns is not None:
+        for name, kind in zip(names, columns.kinds, strict=True):
+            found.setdefault(kind, []).append(name)
+    return names, found
 
 
 def _has_text(rows: Any) -> bool:

@@ -95,9 +95,10 @@ class Client:
         name: str,
         learner: str = "Pooled",
         *,
-        features: Sequence[str] | int,
+        features: Sequence[str] | int | Any,
         classes: Sequence[Label] | None = None,
         new_classes: str = "accept",
+        date_features: Sequence[str | int] = (),
         **parameters: Any,
     ) -> dict[str, Any]:
         """Create a model.
@@ -109,22 +110,31 @@ class Client:
         learner : str, default="Pooled"
             Name of a learner of the package, as in `rpnb run --model`: "RPNB" is the
             fastest of those with probabilities.
-        features : sequence of str, or int
-            Names of the features, or their number.
+        features : sequence of str, int, or frame
+            Names of the features, or their number; or some rows as a frame of pandas or
+            polars or a table of Arrow, whose columns of categories, text and dates are
+            then what they are for the learner in Python.
         classes : sequence, optional
             Classes that may be predicted from the start.
         new_classes : {"accept", "refuse"}, default="accept"
             What becomes of a label that is none of the classes: it becomes a new
             class, or the request is refused with status 422.
+        date_features : sequence of str or int, default=()
+            Columns of dates, where `features` is no frame: rows have text such as
+            "2026-01-31T12:00:00" in them.
         **parameters
-            Parameters of the learner.
+            Parameters of the learner, such as `categorical_features` and
+            `text_features`.
 
         Returns
         -------
         dict
             What the service knows of the model.
         """
-        call = calls.create(name, learner, features, classes, new_classes, parameters)
+        call = calls.create(
+            *(name, learner, features, classes, new_classes, date_features),
+            parameters,
+        )
         return self._run(call)
 
     def upload(
@@ -136,9 +146,11 @@ class Client:
         """
         return self._run(calls.upload(name, content, new_classes))
 
-    def download(self, name: str, kind: str = "model") -> bytes:
-        """Return a model file: "model", "frozen" or "onnx"."""
-        return self._run(calls.download(name, kind))
+    def download(
+        self, name: str, kind: str = "model", *, version: str | None = None
+    ) -> bytes:
+        """Return a model file: "model", "frozen" or "onnx", now or of a version."""
+        return self._run(calls.download(name, kind, version))
 
     def models(self) -> list[dict[str, Any]]:
         """Return what the service knows of each model."""
@@ -156,6 +168,65 @@ class Client:
         """Return whether all is well, and what is not."""
         return self._run(calls.health())
 
+    # Challengers and versions
+
+    def challenge(
+        self,
+        name: str,
+        challenger: str,
+        learner: str = "Pooled",
+        *,
+        start: str = "log",
+        **parameters: Any,
+    ) -> dict[str, Any]:
+        """Add a challenger, which learns what a model learns and never answers.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        challenger : str
+            Name of the challenger.
+        learner : str, default="Pooled"
+            Name of a learner of the package.
+        start : {"log", "now"}, default="log"
+            Whether it learns the whole log first, or begins with the next label.
+        **parameters
+            Parameters of the learner.
+        """
+        call = calls.challenge(name, challenger, learner, start, parameters)
+        return self._run(call)
+
+    def challengers(self, name: str) -> dict[str, Any]:
+        """Return the learner that answers ("champion") and its "challengers".
+
+        Each has its figures; a challenger also the "difference" of its error from that
+        of the answers, with an interval that holds at every row at once.
+        """
+        return self._run(calls.challengers(name))
+
+    def withdraw(self, name: str, challenger: str) -> None:
+        """Withdraw a challenger of a model."""
+        self._run(calls.withdraw(name, challenger))
+
+    def promote(self, name: str, challenger: str) -> dict[str, Any]:
+        """Let a challenger answer; the learner that did becomes a challenger."""
+        return self._run(calls.promote(name, challenger))
+
+    def roll_back(self, name: str, version: str | None = None) -> dict[str, Any]:
+        """Let the learner that answered before, or a named version, answer again."""
+        return self._run(calls.roll_back(name, version))
+
+    def name_version(
+        self, name: str, version: str, event: int | None = None
+    ) -> dict[str, Any]:
+        """Name the state of a model as of an event, by default the last one."""
+        return self._run(calls.name_version(name, version, event))
+
+    def drop_version(self, name: str, version: str) -> None:
+        """Drop a named version."""
+        self._run(calls.drop_version(name, version))
+
     # Rows
 
     def predict(
@@ -166,6 +237,7 @@ class Client:
         remember: bool = False,
         ids: Sequence[str] | None = None,
         probabilities: bool = False,
+        version: str | None = None,
     ) -> Prediction:
         """Predict rows.
 
@@ -173,7 +245,7 @@ class Client:
         ----------
         name : str
             Of the model.
-        rows : array-like of shape (n, p), or sequence of mappings
+        rows : array-like of shape (n, p), frame, or sequence of mappings
             Observations; mappings are by feature name.
         remember : bool, default=False
             Whether the rows wait for their labels.
@@ -181,6 +253,8 @@ class Client:
             Ids of rows that wait; the service gives them ids otherwise.
         probabilities : bool, default=False
             Whether to return the probabilities of all classes.
+        version : str, optional
+            Name of a version to predict with; its rows cannot wait for labels.
         """
         call = calls.predict(
             self.batch_size,
@@ -189,6 +263,7 @@ class Client:
             ids,
             remember=remember,
             probabilities=probabilities,
+            version=version,
         )
         return self._run(call)
 

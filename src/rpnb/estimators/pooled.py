@@ -27,9 +27,10 @@ from rpnb.core.pooled.model import (
 )
 from rpnb.core.pooled.recorded import learn_recorded, predict_recorded
 from rpnb.estimators.checks.columns import (
-    AUTO,
-    FROM_DTYPE,
+    CATEGORICAL,
+    TEXT,
     Columns,
+    named_to_json,
     names_columns,
 )
 from rpnb.estimators.checks.jobs import check_jobs, threads_for
@@ -293,7 +294,10 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
                 "categorical_features='from_dtype' and text_features='auto' in it"
             )
 
-    def _restart(self, state: PooledModel, p: int) -> PooledModel:
+    def _active_classes(self, state: PooledModel) -> IntArray:
+        return np.flatnonzero(state.pool.active)
+
+    def _restart(self, state: PooledModel, p: int, classes: LabelArray) -> PooledModel:
         names, D, window, delay = self._settings()
         return new_model(
             *(names, p, D, window, state.pool.active, state.seed, delay),
@@ -863,16 +867,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             parameters["members"] = list(members)
         if not self._varying:  # as in files from before they could vary
             del parameters["delays"]
-        # Defaults are left out, as in files from before there were such columns.
-        for name, usual in (
-            ("categorical_features", FROM_DTYPE),
-            ("text_features", AUTO),
-        ):
-            given = parameters.pop(name)
-            if isinstance(given, str) and given == usual:
-                continue
-            parameters[name] = None if given is None else np.asarray(given).tolist()
-        return parameters
+        named = parameters.pop(CATEGORICAL), parameters.pop(TEXT)
+        return {**parameters, **named_to_json(*named)}
 
     def _export_state(
         self, state: PooledModel

@@ -126,6 +126,15 @@ class RPNBLearner(StreamClassifier[Model]):
             model.scale = new_scale(p, centred=True)
         return model
 
+    def _active_classes(self, state: Model) -> IntArray:
+        return np.flatnonzero(state.classes.eligible)
+
+    def _restart(self, state: Model, p: int, classes: LabelArray) -> Model:
+        model = empty_model(self, p, state.projection.seed)
+        source = np.full(classes.shape[0], -1)
+        active = self._active_classes(state)
+        return self._rearrange_classes(model, source, classes, active)
+
     def _learn(
         self,
         state: Model,

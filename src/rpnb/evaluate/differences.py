@@ -102,6 +102,21 @@ class Difference:
         )
 
 
+def told_apart(found: Sequence[Difference]) -> str | None:
+    """Say in a sentence which learners the best one, `first` of all, is better than.
+
+    For differences that hold together with a confidence of 95 %; None for none.
+    """
+    clear = [each.second for each in found if each.better == each.first]
+    unclear = [each.second for each in found if each.better is None]
+    said = []
+    if clear:
+        said.append(f"lower than {', '.join(clear)}")
+    if unclear:
+        said.append(f"not told apart from {', '.join(unclear)}")
+    return f"At 95 % confidence: {'; '.join(said)}." if said else None
+
+
 class _Sums(NamedTuple):
     """Of all pairs: rows, sums of differences, sums of squares, after some rows."""
 

@@ -6,7 +6,7 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from rpnb.evaluate.drivers.driver import Driver, Predictions, Probabilities
 from rpnb.evaluate.drivers.native import NativeDriver
 from rpnb.evaluate.metrics import Metric
 from rpnb.labels import NO_LABEL, LabelIndex
+
+if TYPE_CHECKING:
+    from rpnb.evaluate.waiting.stream import StreamWatch
 
 # Rows that learners get in one call, at most, by default.
 _ROWS_PER_CALL = 1000
@@ -150,6 +153,8 @@ class Evaluation:
         self.losses = DifferenceTracker(names, references, "log_loss")
         """differences of log-losses, of learners whose probabilities are asked for"""
         self._compare = compare
+        self.watch: StreamWatch | None = None
+        """watches rows until their labels come, if that is wanted"""
         self.class_history = CountHistory()
         """how often each label had occurred, along the stream"""
         self.unlabelled = 0
@@ -166,14 +171,16 @@ class Evaluation:
         block: Block,
         events: Events | None = None,
         kept: Sequence[Block] = (),
+        needed: int | None = None,
     ) -> list[Predictions]:
         """Let every learner predict and learn the rows of a block; count the results.
 
         The block has the next rows of the stream, with the numbers of their labels.
         Rows without a label, −1, are predicted and not learnt. `events` are the order
         in which they are predicted, and others learnt, which the blocks in `kept` have;
-        by default each is learnt once it has been predicted. Returns the predictions of
-        each participant.
+        by default each is learnt once it has been predicted. `needed` is the first row
+        whose label is still to come, by default none. Returns the predictions of each
+        participant.
         """
         truth = block.numbers
         assert truth is not None  # noqa: S101 - labels are numbered
@@ -185,6 +192,9 @@ class Evaluation:
             found = [each.predict_then_learn(block) for each in self.participants]
         else:
             found = [each.process(kept, events) for each in self.participants]
+        if self.watch is not None:
+            first = block.stop if needed is None else needed
+            self.watch.step(block, events, kept, found, first)
         self.unlabelled += int((~labelled).sum())
         if labelled.all():
             self._score(truth, found)
@@ -255,11 +265,12 @@ class Evaluation:
             while begin < block.stop:
                 end = min(begin + rows_per_call, block.stop)
                 end = end if place is None else min(end, place)
-                piece, events = block.part(begin, end), None
+                piece, events, needed = block.part(begin, end), None, None
                 if late:
                     part = slice(begin - block.start, end - block.start)
                     events = waiting.advance(begin, moment[part], arrival[part])
-                self.step(piece, events, kept)
+                    needed = int(waiting.rows.min()) if len(waiting.rows) else None
+                self.step(piece, events, kept, needed)
                 if end == place:
                     self._add_checkpoints()
                     place = next(places, None)

@@ -26,6 +26,7 @@ from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.metrics import METRICS, OF_PROBABILITIES, Metric
 from rpnb.evaluate.progress import EvaluationProgress
 from rpnb.evaluate.result import PrequentialResult, learner_result
+from rpnb.evaluate.waiting.stream import StreamWatch
 from rpnb.labels import LabelIndex
 
 # By default: how many checkpoints a table has, and how many rows lie between those of a
@@ -51,6 +52,7 @@ def prequential(
     moment: Any = None,
     leftover: Literal["learn", "drop"] = "learn",
     budget: float | None = None,
+    labels: Literal["known", "late"] = "known",
     references: bool = True,
     keep_answers: bool = False,
     progress: bool = False,
@@ -126,6 +128,11 @@ def prequential(
         others. Rows are chosen as by the method `ask`, at random for learners without
         probabilities. Metrics are those of all rows; `result[name].asked` is what the
         labels asked for say about the error. By default learners get all labels.
+    labels : {"known", "late"}, default="known"
+        With "late", what could be known of predictions before their labels came is in
+        `result.waiting`: their expected error, and alarms of inputs, predicted classes
+        and errors with what changed. Needs `delay` or `arrival`, and learners with
+        probabilities.
     references : bool, default=True
         Whether "majority class" and "same as last" are evaluated too.
     keep_answers : bool, default=False
@@ -171,7 +178,11 @@ def prequential(
     check_choice("leftover", leftover, ("learn", "drop"))
     if budget is not None:
         budget = check_real("budget", budget, 0.0, above=True, high=1.0)
+    check_choice("labels", labels, ("known", "late"))
     times = ArrivalTimes(delay, arrival, moment)
+    watched = labels == "late"
+    if watched:
+        _check_late(times, given)
     declared = None if classes is None else np.unique(as_labels(classes, "classes"))
     table = None if y is None else table_of(stream, y)
     n = None if table is None else len(table)
@@ -180,13 +191,13 @@ def prequential(
         every = _EVERY if n is None else max(-(-n // _CHECKPOINTS), 1)
     every = check_integer("every", every, 1)
     all_classes = _all_classes(given, declared, table)
-    labels = LabelIndex()
+    index = LabelIndex()
     late = not times.immediate
     drivers = {
         name: drive(
             model,
-            labels,
-            probabilities=not OF_PROBABILITIES.isdisjoint(names),
+            index,
+            probabilities=watched or not OF_PROBABILITIES.isdisjoint(names),
             declared=declared,
             classes=all_classes,
             batch_size=batch_size,
@@ -196,7 +207,7 @@ def prequential(
         for name, model in given.items()
     }
     if references:
-        drivers |= drive_references(labels, declared, late, budget)
+        drivers |= drive_references(index, declared, late, budget)
     participants = [
         Participant(
             name,
@@ -208,7 +219,9 @@ def prequential(
         )
         for name, driver in drivers.items()
     ]
-    evaluation = Evaluation(participants, labels, compare=True)
+    evaluation = Evaluation(participants, index, compare=True)
+    if watched:
+        evaluation.watch = _watch(participants, index, given)
     shown = EvaluationProgress(n) if progress else None
     try:
         evaluation.run(
@@ -224,13 +237,38 @@ def prequential(
         courses={each.name: learner_result(each) for each in participants},
         models={name: learner_of(drivers[name]) for name in given},
         rows=evaluation.rows,
-        classes=labels.labels,
+        classes=index.labels,
         metrics=names,
         window=window,
         fading=fading,
         every=every,
         differences={"error": evaluation.errors, "log_loss": evaluation.losses},
+        waiting={} if evaluation.watch is None else evaluation.watch.results(),
     )
+
+
+def _check_late(times: ArrivalTimes, models: Mapping[str, Any]) -> None:
+    """Refuse labels that are not late, and learners without probabilities."""
+    if times.immediate:
+        raise ValueError(
+            "labels='late' needs delay or arrival: no label would be waited for"
+        )
+    if not any(map(has_probabilities, models.values())):
+        raise ValueError(
+            f"labels='late' needs a learner with probabilities, got {', '.join(models)}"
+        )
+
+
+def _watch(
+    participants: Sequence[Participant], labels: LabelIndex, models: Mapping[str, Any]
+) -> StreamWatch:
+    """Return what watches the learners that have probabilities."""
+    learners = {
+        each.name: (place, each.driver)
+        for place, each in enumerate(participants)
+        if each.name in models and has_probabilities(models[each.name])
+    }
+    return StreamWatch(learners, labels)
 
 
 def _check_metrics(metrics: Any, models: Mapping[str, Any]) -> tuple[Metric, ...]:

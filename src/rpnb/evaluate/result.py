@@ -22,6 +22,7 @@ from rpnb.evaluate.metrics import (
     figure_text,
     title_of,
 )
+from rpnb.evaluate.waiting.stream import WaitingResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,6 +105,9 @@ class PrequentialResult:
         As passed to `prequential`.
     differences
         Sums from which `difference` computes.
+    waiting
+        With `labels="late"`, by learner, what was known of its predictions before
+        their labels came.
     """
 
     courses: Mapping[str, LearnerResult]
@@ -117,6 +121,7 @@ class PrequentialResult:
     differences: Mapping[Loss, DifferenceTracker] = field(
         default_factory=dict, repr=False
     )
+    waiting: Mapping[str, WaitingResult] = field(default_factory=dict, repr=False)
 
     def difference(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from rpnb.core.kernels.running_scale import (
     merge_scales,
 )
 from rpnb.core.passes.blocks import weights_of
+from rpnb.estimators.checks.columns import Columns, NamedColumns, named_to_json
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.checks.weights import ANY_WEIGHT, one_weight
@@ -76,6 +77,10 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         How rows are scaled.
     learner : classifier of this package
         What learns the scaled rows.
+    categorical_features : "from_dtype", list or None, default="from_dtype"
+        Columns whose values are categories, as for `PooledClassifier`.
+    text_features : "auto", list or None, default="auto"
+        Columns of text that are read word by word, as for `PooledClassifier`.
 
     Attributes
     ----------
@@ -102,6 +107,11 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
     `RPNBClassifier`, all rows are scaled by the rows before the batch. A drift detector
     goes around a pipeline, not into it: ``DriftAware(make_stream_pipeline(…))``.
 
+    Frames with columns of categories, text and dates are learned as they are, by any
+    learner: the columns become features as `PooledClassifier` describes, and these are
+    scaled. Columns of numbers may have missing values if the learner takes any; a
+    missing category is one more category. Such pipelines cannot be merged.
+
     Examples
     --------
     >>> import numpy as np
@@ -118,9 +128,18 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
     (True, True)
     """
 
-    def __init__(self, scaler: Any, learner: Any) -> None:
+    def __init__(
+        self,
+        scaler: Any,
+        learner: Any,
+        *,
+        categorical_features: NamedColumns | Literal["from_dtype"] = "from_dtype",
+        text_features: NamedColumns | Literal["auto"] = "auto",
+    ) -> None:
         self.scaler = scaler
         self.learner = learner
+        self.categorical_features = categorical_features
+        self.text_features = text_features
 
     # What the learner offers
 
@@ -177,6 +196,8 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
     def predict_one(self, x: FloatArray) -> Any:
         """Return the label of one row x (p,): `predict` without its formalities."""
         self._require_fitted()
+        if self._columns is not None:
+            return self.predict_next(as_table_of_one(x))[0]
         return self.classes_[self._classify(self._state, check_row(self, x))[0]]
 
     def learn_one(self, x: FloatArray, y: Any, sample_weight: float = 1.0) -> None:
@@ -195,8 +216,8 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         """A copy of the scaler in its present state."""
         state = self._fitted_state("scaler_")
         scaler: RunningScaler = clone(state.scaler)
-        scaler.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
+        scaler.n_features_in_ = _width(state)
+        if hasattr(self, "feature_names_in_") and self._columns is None:
             scaler.feature_names_in_ = self.feature_names_in_
         scaler._state = copy_scale(state.scale)
         return scaler
@@ -216,7 +237,7 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         self._require_fitted()
         state = self._state
         learner: StreamClassifier[Any] = clone(state.learner)
-        learner.n_features_in_ = self.n_features_in_
+        learner.n_features_in_ = _width(state)
         learner._set_classes(self.classes_)
         learner._state = state.inner
         learner._record_parameters()
@@ -239,6 +260,28 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         learner: StreamClassifier[Any] = clone(self.learner)
         inner = learner._new_state(p, classes, declared)
         return PipelineState(scaler, learner, scaler._new_state(p), inner)
+
+    def _find_columns(self, X: Any) -> Columns | None:
+        columns = super()._find_columns(X)
+        if columns is not None and columns.categories and self.batch_size != 1:
+            raise ValueError(
+                "a learner of categories learns row by row: batch_size must be 1, got "
+                f"{self.batch_size!r}"
+            )
+        return columns
+
+    def _active_classes(self, state: PipelineState) -> IntArray:
+        return state.learner._active_classes(state.inner)
+
+    def _restart(
+        self, state: PipelineState, p: int, classes: LabelArray
+    ) -> PipelineState:
+        inner = state.learner._restart(state.inner, p, classes)
+        return replace(state, scale=state.scaler._new_state(p), inner=inner)
+
+    def _restarted(self, before: PipelineState, state: PipelineState) -> PipelineState:
+        inner = state.learner._restarted(before.inner, state.inner)
+        return replace(state, inner=inner)
 
     def _rearrange_classes(
         self,
@@ -333,6 +376,11 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
                 raise TypeError(f"{name} must be a StreamPipeline, got {part!r}")
             if not part.__sklearn_is_fitted__():
                 raise NotFittedError(f"{name} has not seen any data yet")
+            if part._columns is not None:
+                raise ValueError(
+                    f"{name} has learned categories, text or dates: only models of "
+                    "numbers can be merged"
+                )
         scales = [part._state.scale for part in parts.values()]
         check_alike(scales)
         learners = [part.learner_ for part in parts.values()]
@@ -350,11 +398,13 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         return {
             "scaler": self.scaler.parameters_to_json(),
             "learner": learner_to_json(self.learner),
+            **named_to_json(self.categorical_features, self.text_features),
         }
 
     @classmethod
     def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
         return {
+            **parameters,
             "scaler": RunningScaler.from_json(parameters["scaler"]),
             "learner": learner_from_json(parameters["learner"]),
         }
@@ -392,7 +442,18 @@ def _learn_scales(
         yield rows, scaled_rows(state.scaler, state.scale, X[rows], y[rows], w, size), w
 
 
-def make_stream_pipeline(scaler: Any, learner: Any) -> StreamPipeline:
+def _width(state: PipelineState) -> int:
+    """Return the number of features that the scaler and the learner have."""
+    return int(state.scale.mean.shape[0])
+
+
+def make_stream_pipeline(
+    scaler: Any,
+    learner: Any,
+    *,
+    categorical_features: NamedColumns | Literal["from_dtype"] = "from_dtype",
+    text_features: NamedColumns | Literal["auto"] = "auto",
+) -> StreamPipeline:
     """Return a learner that scales each row by the rows before it.
 
     Parameters
@@ -401,6 +462,8 @@ def make_stream_pipeline(scaler: Any, learner: Any) -> StreamPipeline:
         How rows are scaled.
     learner : classifier of this package
         `RPNBClassifier`, `PooledClassifier` or one of `rpnb.baselines`.
+    categorical_features, text_features
+        Columns of categories and of text; see `StreamPipeline`.
 
     Returns
     -------
@@ -416,7 +479,12 @@ def make_stream_pipeline(scaler: Any, learner: Any) -> StreamPipeline:
     StreamPipeline(learner=AROW(), scaler=RunningScaler())
     """
     _check_parts(scaler, learner)
-    return StreamPipeline(scaler, learner)
+    return StreamPipeline(
+        scaler,
+        learner,
+        categorical_features=categorical_features,
+        text_features=text_features,
+    )
 
 
 def _check_parts(scaler: Any, learner: Any) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from rpnb._version import __version__
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.evaluate.differences import told_apart
 from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.metrics import (
     class_scores,
@@ -40,6 +41,7 @@ from rpnb.report.page import frame
 from rpnb.report.sections.calibration import calibration_section
 from rpnb.report.sections.confusion import MOST_CLASSES, confusion_section
 from rpnb.report.sections.reasons import LastRows, reasons_section
+from rpnb.report.sections.waiting import changes_section, waiting_section
 from rpnb.report.tables import DASH
 
 #: Parts of the stream in charts, at most.
@@ -59,6 +61,8 @@ _CONTENTS = {
     "scores": "Scores by class",
     "confusion": "Confusion",
     "calibration": "Calibration",
+    "waiting": "Before labels came",
+    "changes": "What changed",
     "reasons": "Reasons",
     "provenance": "How it was made",
 }
@@ -85,11 +89,12 @@ def stream_page(
                 f"{len(evaluation.frequent_labels())} classes, each predicted before "
                 "it was learned." + (stopped if facts.interrupted else ""),
             ),
-            tag("p", tag("strong", _verdict(evaluation))),
+            tag("p", tag("strong", _verdict(evaluation)), *_confidence(evaluation)),
             _tiles(evaluation),
         )
     )
     pooled = [each for each in learners if hasattr(each.model, "member_history_")]
+    watch = evaluation.watch
     sections = {
         "summary": _summary(evaluation, facts),
         "curves": _curves(evaluation),
@@ -98,6 +103,8 @@ def stream_page(
         "scores": _scores(evaluation, learners),
         "confusion": confusion_section(evaluation, learners),
         "calibration": calibration_section(learners, names),
+        "waiting": None if watch is None else waiting_section(watch),
+        "changes": None if watch is None else changes_section(watch),
         "reasons": reasons_section(learners, rows, evaluation.rows, facts.categories),
         "provenance": _provenance(evaluation, facts, command),
     }
@@ -140,6 +147,17 @@ def _verdict(evaluation: Evaluation) -> str:
         )
         return said
     return said + "."
+
+
+def _confidence(evaluation: Evaluation) -> list[str]:
+    """Return which learners are told apart, as the command does, where it is known."""
+    errors = {
+        each.name: each.confusion.error
+        for each in evaluation.participants
+        if not each.reference
+    }
+    sentence = told_apart(evaluation.compare_with_best(errors))
+    return [] if sentence is None else [f" {sentence}"]
 
 
 def _percent(participant: Participant) -> str:

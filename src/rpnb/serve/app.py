@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import FastAPI, Response
 
 from rpnb._version import __version__
+from rpnb.serve.endpoints.challengers import ChallengerEndpoints
 from rpnb.serve.endpoints.models import ModelEndpoints
 from rpnb.serve.endpoints.operation import OperationEndpoints
 from rpnb.serve.endpoints.page import PageEndpoints
@@ -44,7 +45,9 @@ def make_app(writer: Writer, metrics: Metrics) -> tuple[FastAPI, asyncio.Event]:
     models, rows = ModelEndpoints(writer), RowEndpoints(writer)
     operation = OperationEndpoints(writer, metrics, stopping, app.openapi)
     page = PageEndpoints(writer, operation.health, stopping)
+    challengers = ChallengerEndpoints(writer)
     one = "/v1/models/{name}"
+    other, version = f"{one}/challengers/{{challenger}}", f"{one}/versions/{{version}}"
     # Those that are asked for most come first.
     routes: list[tuple[str, str, Any]] = [
         ("POST", f"{one}/predict", rows.predict),
@@ -62,6 +65,14 @@ def make_app(writer: Writer, metrics: Metrics) -> tuple[FastAPI, asyncio.Event]:
         ("GET", f"{one}/file", models.download_model),
         ("PUT", f"{one}/file", models.upload_model),
         ("GET", f"{one}/scores", models.get_scores),
+        ("GET", f"{one}/challengers", challengers.list_challengers),
+        ("POST", f"{one}/challengers", challengers.add_challenger),
+        ("DELETE", other, challengers.withdraw_challenger),
+        ("POST", f"{other}/promote", challengers.promote_challenger),
+        ("POST", f"{one}/rollback", challengers.roll_back),
+        ("GET", f"{one}/versions", challengers.list_versions),
+        ("POST", f"{one}/versions", challengers.name_version),
+        ("DELETE", version, challengers.drop_version),
         ("GET", f"{one}/live", page.live_model),
         ("GET", "/v1/live", page.live),
         ("GET", "/v1/learners", operation.list_learners),

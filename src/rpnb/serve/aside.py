@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from rpnb.serve.log import FILE, LogError, open_log
+from rpnb.serve.log import FILE, OWNED, LogError, open_log
 from rpnb.serve.snapshots import restore, stored_models
 
 _COLUMNS = "id, model, kind, time, n, body, checksum, header"
@@ -71,7 +71,8 @@ def put_back(folder: Path, event: int) -> str:
         )
         connection.execute("DELETE FROM aside WHERE id=?", (event,))
         connection.execute(
-            "DELETE FROM snapshots WHERE model=? AND event>=?", (model, event)
+            f"DELETE FROM snapshots WHERE {OWNED} AND event>=?",  # noqa: S608 - our own words
+            (model, model, event),
         )
         connection.execute("COMMIT")
     finally:

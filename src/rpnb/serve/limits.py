@@ -21,8 +21,10 @@ class Limits:
         Classes of a model.
     max_models
         Models at a time.
+    max_challengers, max_versions
+        Challengers of a model, and named versions.
     max_state
-        Numbers that a model's state may hold, about.
+        Numbers that a model's state may hold, about, with those of its challengers.
     max_steps
         Steps of arithmetic that learning a request may take, about; 10⁹ are a second.
         Twice as many may wait per model.
@@ -59,6 +61,8 @@ class Limits:
     max_features: int = 10_000
     max_classes: int = 1_000
     max_models: int = 100
+    max_challengers: int = 4
+    max_versions: int = 20
     max_state: int = 50_000_000
     max_steps: float = 6e10
     max_waiting: int = 100_000

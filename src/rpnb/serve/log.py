@@ -1,9 +1,11 @@
 """The log: an SQLite database that every change of a model goes through first.
 
 `events` are the truth: a model's state is what its first state becomes by its events,
-in the order of their ids. `rows` are rows that were predicted and wait for their
-labels, or have got them by an event. `keys` are clients' keys with the answers that a
-retry gets. `snapshots` are states of models, so that a start need not replay all.
+in the order of their ids. Events without rows are about its learners, see `history`.
+`rows` are rows that were predicted and wait for their labels, or have got them by an
+event. `observed` has what was predicted for the rows of events "observe", for
+challengers. `keys` are clients' keys with the answers that a retry gets. `snapshots`
+are states of models, so that a start need not replay all.
 `aside` are events that could not be replayed, taken out of `events` by a command.
 """
 
@@ -20,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.serve.events import LabelledEvent
 from rpnb.serve.http.tables import Label
-from rpnb.serve.models import LabelledEvent
 
 FILE = "log.sqlite"
 #: Of the tables; `_UPGRADES` has the statements that lead to the next version.
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 _APPLICATION_ID = 0x52504E42  # "RPNB"
 _CACHE_KB = 32 * 1024
 _CHECKPOINT_PAGES = 4000
@@ -75,9 +77,24 @@ ALTER TABLE events ADD COLUMN header INTEGER;
 ALTER TABLE aside ADD COLUMN header INTEGER;
 ALTER TABLE snapshots ADD COLUMN header INTEGER;
 """,
+    # Where in the order of events a row came (older rows have only a time), and which
+    # of the learners that a model has had predicted it: 0 is the first. What was
+    # predicted for the rows of events "observe".
+    4: """
+ALTER TABLE rows ADD COLUMN after INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE rows ADD COLUMN contender INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE observed(
+  event INTEGER PRIMARY KEY, model INTEGER NOT NULL, predicted TEXT NOT NULL,
+  checksum INTEGER NOT NULL);
+CREATE INDEX events_by_time ON events(model, time);
+UPDATE rows SET after=coalesce((SELECT id FROM events WHERE events.model=rows.model AND
+  events.time<=rows.time ORDER BY events.time DESC, id DESC LIMIT 1), 0);
+DROP INDEX events_by_time;
+CREATE INDEX events_without_rows ON events(model, id) WHERE n=0;
+""",
     # Weights of rows whose labels are asked for, and how many rows were asked for;
     # scores by which rows were predicted, with their checksum.
-    4: """
+    5: """
 ALTER TABLE rows ADD COLUMN weight REAL;
 ALTER TABLE rows ADD COLUMN scores BLOB;
 CREATE INDEX rows_asked ON rows(model, seq) WHERE event IS NULL AND weight IS NOT NULL;
@@ -98,7 +115,11 @@ DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 
 
 class LogError(Exception):
-    """The log cannot be used; the message says why."""
+    """The log cannot be used; the message, a single line, says why."""
+
+    def __init__(self, message: str) -> None:
+        # SQLite quotes statements of a damaged file, line breaks and all.
+        super().__init__(" ".join(message.split()))
 
 
 class EventError(LogError):
@@ -267,14 +288,20 @@ def read_scores(connection: sqlite3.Connection, rows: list[int]) -> list[bytes |
 
 
 #: Columns of a row that its checksum is about, and the checksum.
-ROW = "model, id, time, x, predicted, confidence, checksum"
+ROW = "model, id, time, x, predicted, confidence, after, contender, checksum"
 
 
 def row_checksum(
-    model: int, name: str, when: float, x: bytes, predicted: str, confidence: Any
+    model: int,
+    name: str,
+    when: float,
+    x: bytes,
+    predicted: str,
+    confidence: Any,
+    *more: int,
 ) -> int:
     """Return the checksum of a row that was predicted."""
-    return checksum_of(model, name, when, predicted, confidence, data=x)
+    return checksum_of(model, name, when, predicted, confidence, *more, data=x)
 
 
 def sound_row(
@@ -284,13 +311,25 @@ def sound_row(
     x: Any,
     predicted: str,
     confidence: Any,
+    after: int,
+    contender: int,
     checksum: int | None,
 ) -> bool:
-    """Return whether a row is as it was written; older ones have no checksum."""
-    return isinstance(x, bytes) and (
-        checksum is None
-        or checksum == row_checksum(model, name, when, x, predicted, confidence)
-    )
+    """Return whether a row is as it was written.
+
+    Those of the first versions have no checksum, and that of later ones is not about
+    `after` and `contender`.
+    """
+    if not isinstance(x, bytes):
+        return False
+    row = (model, name, when, x, predicted, confidence)
+    known = (None, row_checksum(*row, after, contender), row_checksum(*row))
+    return checksum in known
+
+
+#: Snapshots of a model: those of its first learner, and, by the negative number of the
+#: event that added or named them, of its challengers and versions.
+OWNED = "(model=? OR -model IN (SELECT id FROM events WHERE model=? AND n=0))"
 
 
 def remove_labels(
@@ -313,8 +352,8 @@ def remove_labels(
                 learned += [event] if table == "events" else []
     if learned:
         connection.execute(
-            "DELETE FROM snapshots WHERE model=? AND event>=? AND base=0",
-            (model, min(learned)),
+            f"DELETE FROM snapshots WHERE {OWNED} AND event>=? AND base=0",  # noqa: S608 - our own words
+            (model, model, min(learned)),
         )
 
 
@@ -366,7 +405,7 @@ def read_events(
     """
     cursor = connection.execute(
         "SELECT id, kind, time, n, body, checksum, header FROM events "
-        "WHERE model=? AND id>? AND id<? ORDER BY id",
+        "WHERE model=? AND id>? AND id<? AND n>0 ORDER BY id",
         (model, after, before),
     )
     events: list[LabelledEvent] = []
@@ -444,6 +483,7 @@ def _event(
     values: list[bytes] = []
     predicted: list[Any] = []
     confidence: list[float | None] = []
+    contenders: list[int] = []
     for seq in content["rows"]:
         found = connection.execute(
             f"SELECT {ROW} FROM rows WHERE seq=?",  # noqa: S608 - our own words
@@ -453,10 +493,11 @@ def _event(
             raise EventError(number, f"labels row {seq}, which is not in the log")
         if not sound_row(*found):
             raise EventError(number, f"labels row {seq}, which is damaged")
-        _, _, _, x, text, confident, _ = found
+        _, _, _, x, text, confident, _, contender, _ = found
         values.append(x)
         predicted.append(json.loads(text))
         confidence.append(confident)
+        contenders.append(contender)
     X = np.frombuffer(b"".join(values), "<f8").reshape(len(values), -1)
     return LabelledEvent(
         number,
@@ -466,5 +507,7 @@ def _event(
         content["labels"],
         predicted,
         confidence,
+        content["rows"],
+        contenders,
         scores=read_scores(connection, content["rows"]),
     )

@@ -1,6 +1,7 @@
 """Figures for Prometheus: requests, the log, and each model."""
 
 from collections.abc import Iterator
+from math import nan
 from typing import Any, final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -93,6 +94,7 @@ class _WriterCollector:
             value=float(writer.health.writes is not None),
         )
         yield from self._of_models()
+        yield from self._of_waiting()
 
     def _of_models(self) -> Iterator[Any]:
         models = list(self._writer.models.values())
@@ -127,3 +129,32 @@ class _WriterCollector:
             for model in models:
                 family.add_metric((model.name,), float(read(model)))
             yield family
+
+    def _of_waiting(self) -> Iterator[Any]:
+        """Yield what is known of predictions before their labels come."""
+        models = list(self._writer.models.values())
+        found = self._writer.followers.figures(models)
+        for name, text in (
+            ("expected", "Expected error rate of rows that wait."),
+            ("low", "Lower end of its band."),
+            ("high", "Upper end of its band."),
+            ("known", "1 if the band means something."),
+            ("outside", "Share of rows whose inputs lie where labels were rare."),
+            ("alarms", "Alarms of inputs, predicted classes and errors."),
+        ):
+            family = GaugeMetricFamily(
+                f"rpnb_model_waiting_{name}", text, labels=("model",)
+            )
+            for model, figures in found.items():
+                value = figures[name]
+                family.add_metric((model,), nan if value is None else float(value))
+            yield family
+        family = GaugeMetricFamily(
+            "rpnb_model_input_moved",
+            "Share of a feature's distribution that moved; the largest ones.",
+            labels=("model", "feature"),
+        )
+        for model, figures in found.items():
+            for feature, distance in figures["distances"]:
+                family.add_metric((model, feature), distance)
+        yield family

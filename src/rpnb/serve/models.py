@@ -5,7 +5,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -16,10 +16,14 @@ import numpy as np
 from sklearn.utils import get_tags
 
 from rpnb.core.asking import Asking
+from rpnb.core.columns.coding import ColumnKind
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.pooled import PooledClassifier
+from rpnb.serve.comparison import Comparison
 from rpnb.serve.costs import class_steps, row_steps
+from rpnb.serve.events import LabelledEvent
+from rpnb.serve.history import History, new_history
 from rpnb.serve.http.tables import Label, RequestColumns
 from rpnb.serve.limits import ApiError
 from rpnb.serve.recent import KEPT, RecentPrediction, reason_of
@@ -37,20 +41,13 @@ _AT_ONCE = 1_000_000
 _SAMPLED_AT_ONCE = 8
 
 
-class LabelledEvent(NamedTuple):
-    """Rows of an event of the log, and what becomes of them."""
+class ScoredEvent(NamedTuple):
+    """What was predicted for the rows of an event, as it was scored."""
 
-    event: int
-    kind: str
-    """"learn", "observe" or "labels\""""
-    time: float
-    X: FloatArray
-    labels: list[Label]
-    predicted: list[Label | None] | None
-    """of "labels": what was predicted when the rows came"""
-    confidence: list[float | None] | None
-    scores: list[bytes | None] | None = None
-    """of "labels": by which the rows were predicted, of models that keep them"""
+    event: LabelledEvent
+    predicted: Sequence[Label | None]
+    truth: FloatArray | None
+    """of "observe": probabilities of the true labels, if they were asked for"""
 
 
 class SavedState(NamedTuple):
@@ -60,6 +57,8 @@ class SavedState(NamedTuple):
     """The last event that it includes."""
     file: bytes
     scores: str
+    owner: int = 0
+    """The number under which the log keeps it."""
 
 
 class PredictedLabels(NamedTuple):
@@ -70,6 +69,8 @@ class PredictedLabels(NamedTuple):
     """probability of the predicted label, where the learner has one"""
     probabilities: list[list[float]] | None
     classes: list[Label]
+    contender: int = 0
+    """the learner that predicted them"""
     scores: list[bytes] | None = None
     """by which rows were predicted, of models that keep them"""
 
@@ -81,6 +82,7 @@ class PredictedLabels(NamedTuple):
             self.confidence[start:stop],
             None if table is None else table[start:stop],
             self.classes,
+            self.contender,
             None if self.scores is None else self.scores[start:stop],
         )
 
@@ -110,6 +112,8 @@ class ServedModel:
     """whether there is a state to predict with"""
     set_aside: int = 0
     """Events that were set aside because they could not be replayed."""
+    generation: int = 0
+    """How often rows were forgotten: what was computed from rows is not used again."""
     kind: type | None = None
     """type of the labels"""
     known: set[Label] = field(default_factory=set)
@@ -126,12 +130,27 @@ class ServedModel:
     """What rows were offered, and asked for."""
     backlog: float = 0.0
     """Steps of learning that wait, about."""
+    contender: int = 0
+    """which of the learners that the model has had this is: 0 is the first"""
+    pending: dict[int, tuple[Label | None, float | None]] = field(default_factory=dict)
+    """predictions of rows that another learner answered, by the rows' numbers"""
+    seen: int = 0
+    """the last row that was predicted so, or did not have to be"""
+    comparison: Comparison | None = None
+    """of a challenger: its errors less those of the answers"""
+    history: History = field(init=False)
+    """the learners that the model has had"""
+    watch: Callable[[ScoredEvent], None] | None = None
+    """called with each event whose rows were scored"""
+    probable: bool = False
+    """whether `watch` is to get the probabilities of rows that are observed"""
     _readers: int = 0
 
     def __post_init__(self) -> None:
+        self.history = new_history(self.spec, self.created)
         missing = bool(get_tags(self.learner).input_tags.allow_nan)
         self.columns = RequestColumns(
-            self.spec.n_features, self.spec.features, missing, self._categories()
+            self.spec.n_features, self.spec.features, missing, self.kinds
         )
         for label in self.spec.classes or ():
             self.known.add(label)
@@ -140,13 +159,17 @@ class ServedModel:
         if self.known:
             self.kind = type(next(iter(self.known)))
 
-    def _categories(self) -> frozenset[int]:
-        """Return the columns whose values are categories."""
-        if self.learner.__sklearn_is_fitted__():
-            columns = self.learner._columns
-            return frozenset(() if columns is None else columns.categories)
-        given = self.spec.parameters.get("categorical_features")
-        return frozenset(given if isinstance(given, list) else ())
+    @property
+    def kinds(self) -> tuple[ColumnKind, ...]:
+        """What each column holds; nothing if all are numbers."""
+        fitted = self.learner.__sklearn_is_fitted__()
+        columns = self.learner._columns if fitted else self.spec.columns
+        return () if columns is None else columns.kinds
+
+    @property
+    def owner(self) -> int:
+        """The number under which the log keeps its snapshots."""
+        return -self.contender or self.id
 
     @property
     def degraded(self) -> bool:
@@ -187,7 +210,8 @@ class ServedModel:
             for start in range(0, X.shape[0], step)
         ]
         self.predicted += X.shape[0]
-        return parts[0] if len(parts) == 1 else _joined(parts)
+        found = parts[0] if len(parts) == 1 else _joined(parts)
+        return found._replace(contender=self.contender)
 
     def _predict(self, X: FloatArray, confident: bool, whole: bool) -> PredictedLabels:
         learner, n = self.learner, X.shape[0]
@@ -200,7 +224,8 @@ class ServedModel:
             confidence = P.max(axis=1).tolist()
             table = P.tolist() if whole else None
             return PredictedLabels(
-                labels.tolist(), confidence, table, classes.tolist(), scores
+                *(labels.tolist(), confidence, table, classes.tolist()),
+                scores=scores,
             )
         if not confident or not hasattr(learner, "predict_proba"):
             return PredictedLabels(learner.predict_next(X).tolist(), none, None, [])
@@ -309,8 +334,8 @@ class ServedModel:
     def steps(self, rows: int, new_classes: int = 0) -> float:
         """Return about how many steps learning rows takes."""
         spec, classes = self.spec, max(len(self.known) + new_classes, 2)
-        each = row_steps(spec.learner, spec.parameters, spec.n_features, classes)
-        return rows * each + new_classes * class_steps(spec.learner, spec.n_features)
+        each = row_steps(spec.learner, spec.parameters, spec.width, classes)
+        return rows * each + new_classes * class_steps(spec.learner, spec.width)
 
     def apply(self, events: Sequence[LabelledEvent]) -> dict[int, list[Label | None]]:
         """Learn the rows of events; return predictions of those that asked for them.
@@ -328,7 +353,7 @@ class ServedModel:
 
         for _, some in groupby(events, key):
             group = list(some)
-            predicted = self._learn(group)
+            predicted, truth = self._learn(group)
             done = 0
             for event in group:
                 n = len(event.labels)
@@ -336,10 +361,12 @@ class ServedModel:
                     found = predicted[done : done + n]
                     answers[event.event] = found
                     self.scores.add(event.labels, found, None, event.time)
+                    known = np.array(truth[done : done + n]) if truth else None
+                    self._report(ScoredEvent(event, found, known))
                 elif event.predicted is not None:
-                    self.scores.add(
-                        event.labels, event.predicted, event.confidence, event.time
-                    )
+                    own, confidence = self._own_predictions(event)
+                    self.scores.add(event.labels, own, confidence, event.time)
+                    self._report(ScoredEvent(event, own, None))
                 else:
                     self.scores.add_learnt(event.labels)
                 done += n
@@ -348,42 +375,93 @@ class ServedModel:
                 self.kind = type(event.labels[0])
         return answers
 
-    def _learn(self, events: list[LabelledEvent]) -> list[Label | None]:
-        """Learn the rows of events, all "observe" or none; return predictions if so."""
+    def _report(self, scored: ScoredEvent) -> None:
+        if self.watch is not None:
+            self.watch(scored)
+
+    def _own_predictions(
+        self, event: LabelledEvent
+    ) -> tuple[Sequence[Label | None], Sequence[float | None]]:
+        """Return what this learner predicted for rows that are labelled now.
+
+        Of rows that another learner answered, that is what it predicted beside it.
+        """
+        recorded = event.predicted or [], event.confidence or []
+        numbers, contenders = event.rows or [], event.contenders or []
+        if all(each == self.contender for each in contenders):
+            return recorded
+        nothing = (None, None)
+        found = [
+            (label, confidence)
+            if contender == self.contender
+            else self.pending.pop(seq, nothing)
+            for seq, contender, label, confidence in zip(
+                numbers, contenders, *recorded, strict=True
+            )
+        ]
+        return [label for label, _ in found], [confidence for _, confidence in found]
+
+    def _learn(
+        self, events: list[LabelledEvent]
+    ) -> tuple[list[Label | None], list[float]]:
+        """Learn the rows of events, all "observe" or none; return predictions if so.
+
+        With `probable`, also the probabilities of their true labels, where there are
+        any.
+        """
         first, learner = events[0], self.learner
         observe = first.kind == "observe"
         one = len(events) == 1 and len(first.labels) == 1
         if self.keeps_scores and not observe:
             self._learn_kept(events)
-            return []
+            return [], []
         if one and not observe and hasattr(learner, "learn_one"):
             with self.lock:
                 learner.learn_one(first.X[0], first.labels[0])
-            return []
+            return [], []
         X = np.concatenate([event.X for event in events])
         y = as_array([label for event in events for label in event.labels])
         step = max(1, int(_STEPS_AT_ONCE / self.steps(1)))
         if self.whole_events:
             step = len(y)
         found: list[Label | None] = []
+        truth: list[float] = []
+        probable = self.probable and hasattr(learner, "predict_proba")
         for start in range(0, len(y), step):
             some = slice(start, start + step)
             if start and self._readers:
                 time.sleep(0.001)  # or they would not get the lock
             with self.lock:
-                if observe:
+                if observe and probable:
+                    labels, P = learner.predict_then_learn(
+                        X[some], y[some], return_proba=True
+                    )
+                    found += labels.tolist()
+                    places = np.searchsorted(learner.classes_, y[some])
+                    truth += P[np.arange(len(P)), places].tolist()
+                elif observe:
                     found += learner.predict_then_learn(X[some], y[some]).tolist()
                 else:
                     learner.partial_fit(X[some], y[some])
-        return found
+        return found, truth
 
     def _learn_kept(self, events: list[LabelledEvent]) -> None:
-        """Learn rows from the scores of their predictions, where these were kept."""
+        """Learn rows from the scores of their predictions, where these were kept.
+
+        Those of another learner that answered say nothing about this one.
+        """
         learner = self.learner
         step = max(1, int(_STEPS_AT_ONCE / self.steps(1)))
         for event in events:
-            scores = event.scores or [None] * len(event.labels)
-            start = 0
+            n, start = len(event.labels), 0
+            scores = [
+                each if contender == self.contender else None
+                for each, contender in zip(
+                    event.scores or [None] * n,
+                    event.contenders or [0] * n,
+                    strict=True,
+                )
+            ]
             for kept in _runs(scores, step):
                 some = slice(start, start + len(kept))
                 X, y = event.X[some], as_array(event.labels[some])
@@ -402,6 +480,9 @@ class ServedModel:
             self.learner, self.scores = other.learner, other.scores
             self.applied, self.known, self.kind = other.applied, other.known, other.kind
             self.broken, self.predicts = other.broken, other.predicts
+            self.spec, self.columns = other.spec, other.columns
+            self.contender, self.history = other.contender, other.history
+            self.pending, self.seen = other.pending, other.seen
 
     # Files
 
@@ -411,7 +492,34 @@ class ServedModel:
             content = self.to_bytes()
             if content is None:
                 return None
-            return SavedState(self.applied, content, json.dumps(self.scores.to_json()))
+            figures = self.figures(whole=True)
+            return SavedState(self.applied, content, figures, self.owner)
+
+    def figures(self, *, whole: bool) -> str:
+        """Return the figures as a JSON text, those of a challenger among them.
+
+        The whole has also what is needed to go on, which depends on the rows that
+        wait.
+        """
+        found = self.scores.to_json()
+        if self.comparison is not None:
+            found["comparison"] = self.comparison.to_json()
+        if whole and (self.pending or self.seen):
+            pending = [[seq, *guess] for seq, guess in self.pending.items()]
+            found |= {"pending": pending, "seen": self.seen}
+        return json.dumps(found)
+
+    def take_figures(self, text: str) -> None:
+        """Take over the figures of a JSON text."""
+        found = json.loads(text)
+        self.scores = Scores.from_json(found)
+        if "comparison" in found:
+            self.comparison = Comparison.from_json(found["comparison"])
+        self.pending = {
+            seq: (label, confidence)
+            for seq, label, confidence in found.get("pending", ())
+        }
+        self.seen = found.get("seen", 0)
 
     def to_bytes(self, *, names: bool = False) -> bytes | None:
         """Return the model file of the present state, None if nothing was learnt.
@@ -474,6 +582,7 @@ class ServedModel:
             "parameters": dict(self.spec.parameters),
             "n_features": self.spec.n_features,
             "features": None if self.spec.features is None else [*self.spec.features],
+            "columns": [*(self.kinds or ("number",) * self.spec.n_features)],
             "classes": sorted(self.known),
             "new_classes": self.spec.new_classes,
             "created": self.created,
@@ -504,7 +613,7 @@ def _joined(parts: list[PredictedLabels]) -> PredictedLabels:
         [each for part in parts for each in part.confidence],
         None if None in tables else [row for table in tables for row in table or ()],
         parts[-1].classes,
-        None
+        scores=None
         if parts[0].scores is None
         else [each for part in parts for each in part.scores or ()],
     )

@@ -10,7 +10,6 @@ with the snapshot that is marked as its base.
 """
 
 import hashlib
-import json
 import sqlite3
 import tempfile
 import time
@@ -21,6 +20,14 @@ from typing import Any, NamedTuple
 from rpnb.core.asking import Asking
 from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.files import read_model
+from rpnb.serve.arrivals import advance
+from rpnb.serve.history import (
+    Contender,
+    History,
+    Version,
+    new_history,
+    read_history,
+)
 from rpnb.serve.http.tables import Label
 from rpnb.serve.log import (
     DAMAGE,
@@ -32,11 +39,9 @@ from rpnb.serve.log import (
     make_private_file,
     make_private_folder,
     open_log,
-    read_events,
     sound_row,
 )
 from rpnb.serve.models import SavedState, ServedModel
-from rpnb.serve.scores import Scores
 from rpnb.serve.specs import Learner, ModelSpec, check_name, new_learner
 
 #: Snapshots that a model keeps, besides its base.
@@ -101,7 +106,7 @@ def insert_snapshot(
     connection: sqlite3.Connection, model: int, state: SavedState, base: bool
 ) -> None:
     """Insert a row of the table, replacing one of the same event that is no base."""
-    event, content, text = state
+    event, content, text, _ = state
     connection.execute(
         "INSERT INTO snapshots(model, event, time, file, scores, digest, base, header) "
         "VALUES(?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET file=excluded.file, "
@@ -115,19 +120,21 @@ def insert_snapshot(
 
 
 def _model_at(
-    row: ModelRow, learner: Learner, event: int, scores: Scores
+    row: ModelRow, history: History, contender: Contender, learner: Learner, event: int
 ) -> ServedModel:
-    number, name, spec, created, expired = row
-    return ServedModel(
+    number, name, _, created, expired = row
+    model = ServedModel(
         number,
         name,
-        ModelSpec.from_json(spec),
+        contender.spec,
         learner,
         created,
-        scores,
-        event,
+        applied=event,
         expired=expired,
+        contender=contender.number,
     )
+    model.history = history
+    return model
 
 
 class _Snapshot(NamedTuple):
@@ -222,24 +229,84 @@ def _numbers_in_use(connection: sqlite3.Connection) -> set[int]:
     return found
 
 
-def restore(connection: sqlite3.Connection, row: ModelRow) -> Restored:
+def history_of(connection: sqlite3.Connection, row: ModelRow) -> History:
+    """Return the learners that a model has had."""
+    number, _, spec, created, _ = row
+    return read_history(connection, number, spec, created)
+
+
+def restore(
+    connection: sqlite3.Connection,
+    row: ModelRow,
+    contender: int | None = None,
+    *,
+    replay: bool = True,
+) -> Restored:
     """Return a model: its latest sound snapshot and the events after it.
 
     An event that cannot be applied ends the replay: the state is the one before it.
+
+    Parameters
+    ----------
+    connection, row
+        The log, and the model's row of the table of models.
+    contender
+        Which of its learners; by default the one that answers.
+    replay
+        Whether to apply the events after the snapshot.
     """
-    number, name, text, _, _ = row
-    spec = ModelSpec.from_json(text)
+    try:
+        history = history_of(connection, row)
+    except EventError as error:
+        model = isolate(row, str(error))
+        return Restored(model, [str(model.broken)], {}, error)
+    chosen = history.serving if contender is None else history.contenders[contender]
+    restored = _restore(connection, row, history, chosen, replay=replay)
+    model = restored.model
+    if contender is not None:
+        return restored
+    problems = restored.problems
+    try:
+        model.waiting = connection.execute(
+            "SELECT count(*) FROM rows WHERE model=? AND event IS NULL", (row[0],)
+        ).fetchone()[0]
+        model.set_aside = connection.execute(
+            "SELECT count(*) FROM aside WHERE model=?", (row[0],)
+        ).fetchone()[0]
+        drawn = connection.execute(
+            "SELECT rows, asked, balance, mean FROM asking WHERE model=?", (row[0],)
+        ).fetchone()
+        if drawn is not None:
+            model.asking = Asking(*drawn)
+    except DAMAGE as error:
+        model.broken = model.broken or f"rows of model {row[1]} cannot be read: {error}"
+    if model.broken is not None:
+        problems.append(model.broken)
+    return restored
+
+
+def _restore(
+    connection: sqlite3.Connection,
+    row: ModelRow,
+    history: History,
+    contender: Contender,
+    *,
+    before: int = 2**62,
+    replay: bool = True,
+) -> Restored:
+    """Return one of the learners of a model, before an event."""
+    name, spec = row[1], contender.spec
     problems: list[str] = []
     latest: SavedState | None = None
-    needs_snapshot = spec.from_file
-    for found in _snapshots(connection, number):
+    needs_snapshot = spec.from_file and contender.number == 0
+    for found in _snapshots(connection, _owner(row, contender)):
         needs_snapshot |= found.base
-        if latest is not None:
+        if latest is not None or found.event >= before:
             continue
         problem = found.problem
         if found.state is not None:
             try:
-                _model_from(row, spec, *found.state)
+                _model_from(row, history, contender, found.state)
                 latest = found.state
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}"
@@ -251,18 +318,20 @@ def restore(connection: sqlite3.Connection, row: ModelRow) -> Restored:
 
     def begin() -> ServedModel:
         if latest is not None:
-            return _model_from(row, spec, *latest)
-        return _model_at(row, new_learner(spec), 0, Scores())
+            return _model_from(row, history, contender, latest)
+        return _new_model(connection, row, history, contender)
 
     answers: dict[int, list[Label | None]] = {}
     failed: EventError | None = None
     if latest is None and needs_snapshot:
         learner = learners()[spec.learner].estimator(**spec.parameters)
-        model = _model_at(row, learner, 0, Scores())
+        model = _model_at(row, history, contender, learner, 0)
         model.broken = "; ".join(problems) or "its first state is not in the log"
         model.predicts = False
+    elif not replay:
+        model = begin()
     else:
-        model, answers, failed = _replay(connection, number, begin)
+        model, answers, failed = _replay(connection, begin, before)
     if failed is not None:
         # The first state of a file was learned elsewhere; others have learned nothing.
         model.predicts = spec.from_file or model.scores.learnt > 0
@@ -272,49 +341,103 @@ def restore(connection: sqlite3.Connection, row: ModelRow) -> Restored:
             f"{serves or 'there is no state before it'}, and no labels are accepted "
             "until it is set aside by rpnb serve DIR --check --set-aside"
         )
-    try:
-        model.waiting = connection.execute(
-            "SELECT count(*) FROM rows WHERE model=? AND event IS NULL", (number,)
-        ).fetchone()[0]
-        model.set_aside = connection.execute(
-            "SELECT count(*) FROM aside WHERE model=?", (number,)
-        ).fetchone()[0]
-        drawn = connection.execute(
-            "SELECT rows, asked, balance, mean FROM asking WHERE model=?", (number,)
-        ).fetchone()
-        if drawn is not None:
-            model.asking = Asking(*drawn)
-    except DAMAGE as error:
-        model.broken = model.broken or f"rows of model {name} cannot be read: {error}"
-    if model.broken is not None:
-        problems.append(model.broken)
     return Restored(model, problems, answers, failed)
+
+
+def _owner(row: ModelRow, contender: Contender) -> int:
+    """Return the number under which the log keeps a learner's snapshots."""
+    return -contender.number or row[0]
+
+
+def _new_model(
+    connection: sqlite3.Connection,
+    row: ModelRow,
+    history: History,
+    contender: Contender,
+) -> ServedModel:
+    """Return a learner as it was added, before it has learned an event."""
+    start = contender.start
+    if contender.origin is None:
+        return _model_at(row, history, contender, new_learner(contender.spec), start)
+    other, event = contender.origin
+    state = state_at(connection, row, history, other, event)
+    learner = load_learner(contender.spec.learner, state.file)
+    model = _model_at(row, history, contender, learner, start)
+    model.take_figures(state.scores)
+    # What it predicted then, others answer for.
+    model.pending, model.seen, model.comparison = {}, 0, None
+    return model
+
+
+def state_at(
+    connection: sqlite3.Connection,
+    row: ModelRow,
+    history: History,
+    contender: int,
+    event: int,
+) -> SavedState:
+    """Return the state of one of a model's learners as of an event.
+
+    Raises
+    ------
+    LogError
+        If the log does not lead to it, or nothing was learned by then.
+    """
+    chosen = history.contenders[contender]
+    restored = _restore(connection, row, history, chosen, before=event + 1)
+    if restored.failed is not None:
+        raise restored.failed
+    if restored.model.broken is not None:
+        raise LogError(restored.model.broken)
+    state = restored.model.saved()
+    if state is None:
+        raise LogError(f"nothing was learned by event {event}")
+    return state._replace(event=event)
+
+
+def version_state(
+    connection: sqlite3.Connection, row: ModelRow, history: History, version: Version
+) -> SavedState:
+    """Return the state of a version: as it was kept, or as the log leads to it.
+
+    It is kept unless rows were forgotten since.
+    """
+    for found in _snapshots(connection, -version.number):
+        if found.state is not None:
+            return found.state
+    return state_at(connection, row, history, version.contender, version.event)
+
+
+def model_of_state(
+    row: ModelRow, history: History, contender: int, state: SavedState
+) -> ServedModel:
+    """Return the model of a state, to predict with."""
+    return _model_from(row, history, history.contenders[contender], state)
 
 
 def isolate(row: ModelRow, problem: str) -> ServedModel:
     """Return a model that cannot be restored: it has no state, and says why."""
     spec = ModelSpec.from_json(row[2])
+    history = new_history(spec, row[3])
     learner = learners()[spec.learner].estimator(**spec.parameters)
-    model = _model_at(row, learner, 0, Scores())
+    model = _model_at(row, history, history.serving, learner, 0)
     model.broken = f"model {row[1]} cannot be restored: {problem}"
     model.predicts = False
     return model
 
 
 def _model_from(
-    row: ModelRow,
-    spec: ModelSpec,
-    event: int,
-    content: bytes,
-    scores: str,
+    row: ModelRow, history: History, contender: Contender, state: SavedState
 ) -> ServedModel:
     """Return the model of a snapshot."""
-    learner = load_learner(spec.learner, content)
-    return _model_at(row, learner, event, Scores.from_json(json.loads(scores)))
+    learner = load_learner(contender.spec.learner, state.file)
+    model = _model_at(row, history, contender, learner, state.event)
+    model.take_figures(state.scores)
+    return model
 
 
 def _replay(
-    connection: sqlite3.Connection, number: int, begin: Callable[[], ServedModel]
+    connection: sqlite3.Connection, begin: Callable[[], ServedModel], before: int
 ) -> tuple[ServedModel, dict[int, list[Label | None]], EventError | None]:
     """Apply a model's events to its first state, up to one that cannot be applied.
 
@@ -323,14 +446,13 @@ def _replay(
     those before it.
     """
     failed: EventError | None = None
-    before = 2**62
     while True:
         try:
-            return *_apply_all(connection, number, begin(), before), failed
+            return *_apply_all(connection, begin(), before), failed
         except EventError as error:
             found = error
         except Exception:
-            model, answers, refused = _apply_each(connection, number, begin(), before)
+            model, answers, refused = _apply_each(connection, begin(), before)
             if refused is None:
                 return model, answers, failed
             found = refused
@@ -340,31 +462,33 @@ def _replay(
 
 
 def _apply_each(
-    connection: sqlite3.Connection, number: int, model: ServedModel, before: int
+    connection: sqlite3.Connection, model: ServedModel, before: int
 ) -> tuple[ServedModel, dict[int, list[Label | None]], EventError | None]:
     """Apply a model's events one by one, to find the one that cannot be applied."""
     answers: dict[int, list[Label | None]] = {}
-    last = model.applied
     try:
-        for (event,) in read_events(connection, number, last, 1, before):
-            last = event.event
-            answers.update(model.apply([event]))
+        for found in advance(connection, model, chunk=1, before=before):
+            answers.update(found)
     except EventError as error:
         return model, answers, error
     except Exception as error:
+        (failed,) = connection.execute(
+            "SELECT min(id) FROM events WHERE model=? AND id>? AND n>0",
+            (model.id, model.applied),
+        ).fetchone()
         problem = f"cannot be applied ({type(error).__name__})"
         reason = f"{type(error).__name__}: {error}"
-        return model, answers, EventError(last, problem, reason)
+        return model, answers, EventError(failed, problem, reason)
     return model, answers, None
 
 
 def _apply_all(
-    connection: sqlite3.Connection, number: int, model: ServedModel, before: int
+    connection: sqlite3.Connection, model: ServedModel, before: int
 ) -> tuple[ServedModel, dict[int, list[Label | None]]]:
     """Apply a model's events, those before an id."""
     answers: dict[int, list[Label | None]] = {}
-    for events in read_events(connection, number, model.applied, before=before):
-        answers.update(model.apply(events))
+    for found in advance(connection, model, before=before):
+        answers.update(found)
     return model, answers
 
 
@@ -399,55 +523,71 @@ def _content(file: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
 def replay_from_base(
     connection: sqlite3.Connection,
     row: ModelRow,
+    contender: int | None = None,
     *,
     chunk: int = 20_000,
 ) -> Iterator[tuple[str, ServedModel]]:
     """Replay all events of a model; yield it at each snapshot, and at the end.
 
-    The first word of a pair says what is wrong with the snapshot, "" if nothing is.
+    The first word of a pair says what is wrong with the snapshot, "" if nothing is. The
+    learner is the one that answers, if no other is named.
     """
-    number, name, text, _, _ = row
-    spec = ModelSpec.from_json(text)
+    model, marks = first_state(connection, row, contender)
+    (last,) = connection.execute(
+        "SELECT coalesce(max(id), 0) FROM events WHERE model=? AND n>0", (row[0],)
+    ).fetchone()
+    for mark in marks:
+        if mark.event > max(last, model.applied):
+            yield f"the snapshot at event {mark.event} is later than the log", model
+            continue
+        for _ in advance(connection, model, chunk=chunk, before=mark.event + 1):
+            pass
+        yield _difference(model, mark), model
+    for _ in advance(connection, model, chunk=chunk):
+        pass
+    yield "", model
+
+
+def first_state(
+    connection: sqlite3.Connection, row: ModelRow, contender: int | None = None
+) -> tuple[ServedModel, list[_Snapshot]]:
+    """Return the state that a learner's log begins with, and the snapshots after it."""
+    name, history = row[1], history_of(connection, row)
+    chosen = history.serving if contender is None else history.contenders[contender]
+    from_file = chosen.spec.from_file and chosen.number == 0
     model: ServedModel | None = None
     marks: list[_Snapshot] = []
-    for found in reversed(list(_snapshots(connection, number))):
-        if found.base or (spec.from_file and found.event == 0):
+    for found in reversed(list(_snapshots(connection, _owner(row, chosen)))):
+        if found.base or (from_file and found.event == 0):
             if found.state is None:
                 raise LogError(f"the base of model {name} is damaged: {found.problem}")
-            model = _model_from(row, spec, *found.state)
+            model = _model_from(row, history, chosen, found.state)
             marks = []
         else:
             marks.append(found)
     if model is None:
-        if spec.from_file:
+        if from_file:
             raise LogError(f"the first state of model {name} is not in the log")
-        model = _model_at(row, new_learner(spec), 0, Scores())
-    for events in read_events(connection, number, model.applied, chunk):
-        while marks and events and marks[0].event <= events[-1].event:
-            mark = marks.pop(0)
-            before = [each for each in events if each.event <= mark.event]
-            events = events[len(before) :]
-            model.apply(before)
-            yield _difference(model, mark), model
-        if events:
-            model.apply(events)
-    for mark in marks:
-        yield f"the snapshot at event {mark.event} is later than the log", model
-    yield "", model
+        model = _new_model(connection, row, history, chosen)
+    return model, marks
 
 
 def _difference(model: ServedModel, mark: _Snapshot) -> str:
     event = mark.event
     if mark.state is None:
         return f"the snapshot at event {event} is damaged: {mark.problem}"
-    _, content, scores = mark.state
+    _, content, scores, _ = mark.state
     replayed = model.to_bytes()
     # An older version may have written it: compared is what this one makes of it.
     learner = load_learner(model.spec.learner, content)
-    written = ServedModel(0, model.name, model.spec, learner, 0.0).to_bytes()
-    if replayed is None or written is None or not same_state(replayed, written):
+    written = ServedModel(0, model.name, model.spec, learner, 0.0)
+    written.take_figures(scores)
+    file = written.to_bytes()
+    if replayed is None or file is None or not same_state(replayed, file):
         return f"the snapshot at event {event} is not the state that the log leads to"
-    if json.dumps(model.scores.to_json()) != scores:
+    # A comparison may have begun again since.
+    written.comparison = model.comparison
+    if model.figures(whole=False) != written.figures(whole=False):
         return f"the figures at event {event} are not those that the log leads to"
     return ""
 
@@ -488,11 +628,15 @@ def _check_model(
     if damaged:
         yield False, f"model {name}: {len(damaged)} rows that wait are damaged"
     try:
-        for problem, model in replay_from_base(connection, row):
-            yield (
-                not problem,
-                f"model {name}: " + (problem or f"sound at event {model.applied}"),
-            )
+        for contender in [*history_of(connection, row).challengers, None]:
+            number = None if contender is None else contender.number
+            who = "" if contender is None else f"challenger {contender.name}: "
+            for problem, model in replay_from_base(connection, row, number):
+                yield (
+                    not problem,
+                    f"model {name}: {who}"
+                    + (problem or f"sound at event {model.applied}"),
+                )
     except Exception as error:
         yield False, f"model {name}: {_problem_of(error)}"
         failed = restore(connection, row).failed

@@ -11,7 +11,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.estimators.registry import DEFAULT, find_learner, learners
+from rpnb.core.columns.coding import MOST_WIDTH, WIDTHS, ColumnKind
+from rpnb.estimators.checks.columns import CATEGORICAL, TEXT, Columns
+from rpnb.estimators.registry import (
+    DEFAULT,
+    RegisteredLearner,
+    find_learner,
+    learners,
+)
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.serve.costs import state_numbers
 from rpnb.serve.http.tables import Label, check_labels, check_names
@@ -49,6 +56,29 @@ class ModelSpec:
     """whether its first state is a file, kept as the first snapshot"""
     new_classes: NewClasses = "accept"
     """What becomes of a label that is none of the classes."""
+    date_features: tuple[int, ...] = ()
+    """columns of dates"""
+
+    @property
+    def columns(self) -> Columns | None:
+        """What the columns hold; None if all are numbers."""
+        named: dict[int, ColumnKind] = dict.fromkeys(self.date_features, "date")
+        of_parameters: tuple[tuple[str, ColumnKind], ...] = (
+            (CATEGORICAL, "category"),
+            (TEXT, "text"),
+        )
+        for name, kind in of_parameters:
+            places = self.parameters.get(name)
+            named |= dict.fromkeys(places if isinstance(places, list) else (), kind)
+        if not named:
+            return None
+        return Columns(tuple(named.get(j, "number") for j in range(self.n_features)))
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the rows as numbers, in which text is hashed."""
+        columns = self.columns
+        return self.n_features if columns is None else columns.width
 
     def to_json(self) -> str:
         """Return the specification as a JSON text."""
@@ -61,6 +91,7 @@ class ModelSpec:
                 "classes": self.classes,
                 "from_file": self.from_file,
                 "new_classes": self.new_classes,
+                "date_features": self.date_features,
             }
         )
 
@@ -70,6 +101,7 @@ class ModelSpec:
         saved = json.loads(text)
         for name in ("features", "classes"):
             saved[name] = None if saved[name] is None else tuple(saved[name])
+        saved["date_features"] = tuple(saved.get("date_features", ()))
         return cls(**saved)
 
 
@@ -79,7 +111,7 @@ def read_spec(request: Any, limits: Limits) -> ModelSpec:
         raise invalid("the body must be a JSON object")
     fields = (
         *("name", "learner", "parameters", "features", "n_features", "classes"),
-        "new_classes",
+        *("new_classes", "date_features"),
     )
     if not request.keys() <= set(fields):
         raise invalid(f"the body must have no other fields than {', '.join(fields)}")
@@ -113,12 +145,17 @@ def read_spec(request: Any, limits: Limits) -> ModelSpec:
     new_classes = check_new_classes(request.get("new_classes", "accept"))
     if new_classes == "refuse" and classes is None:
         raise invalid("new_classes 'refuse' needs classes: the list of all labels")
-    parameters = _parameters(learner.estimator, request.get("parameters", {}))
-    _name_by_number(parameters, names, p)
+    given = request.get("parameters", {})
+    dates = request.get("date_features", [])
+    _check_takes_tables(learner, given, dates)
+    parameters = _parameters(learner.estimator, given)
+    dates = _number_columns(parameters, dates, names, p)
     if learner.seeded and parameters.get("random_state") is None:
         parameters["random_state"] = secrets.randbits(32)
     return ModelSpec(
-        learner.name, parameters, p, names, classes, new_classes=new_classes
+        *(learner.name, parameters, p, names, classes),
+        new_classes=new_classes,
+        date_features=dates,
     )
 
 
@@ -158,25 +195,52 @@ def _parameters(estimator: type[Learner], given: Any) -> dict[str, Any]:
     return dict(given)
 
 
-def _name_by_number(
-    parameters: dict[str, Any], names: tuple[str, ...] | None, p: int
-) -> None:
-    """Let `categorical_features` have numbers of columns: rows are arrays here."""
-    if parameters.get("text_features", "auto") != "auto":
-        raise invalid("text_features must be 'auto': rows hold numbers and categories")
-    given = parameters.get("categorical_features")
-    if not isinstance(given, list):
+def _check_takes_tables(learner: RegisteredLearner, given: Any, dates: Any) -> None:
+    """Refuse columns that are no numbers by name, for a learner that takes none."""
+    if not isinstance(dates, list):
+        raise invalid("date_features must be a list")
+    if hasattr(learner.estimator, CATEGORICAL) or not isinstance(given, dict):
         return
-    places = []
-    for each in given:
-        place = names.index(each) if names and each in names else each
-        if type(place) is not int or not 0 <= place < p:
-            raise invalid(
-                "categorical_features must have names of features, or their numbers "
-                "from 0 on"
-            )
-        places.append(place)
-    parameters["categorical_features"] = sorted(set(places))
+    named = [name for name in (CATEGORICAL, TEXT) if name in given]
+    for name in (*named, *(["date_features"] if dates else [])):
+        raise invalid(
+            f"{name}: {learner.name} takes numbers only; use the learner {DEFAULT} for "
+            "columns of categories, text and dates"
+        )
+
+
+def _number_columns(
+    parameters: dict[str, Any], dates: list[Any], names: tuple[str, ...] | None, p: int
+) -> tuple[int, ...]:
+    """Let parameters have numbers of columns, which rows have no names for here.
+
+    Returns the numbers of the columns of dates.
+    """
+    taken: dict[int, str] = {}
+
+    def numbers(name: str, given: list[Any]) -> list[int]:
+        places = set()
+        for each in given:
+            place = names.index(each) if names and each in names else each
+            if type(place) is not int or not 0 <= place < p:
+                raise invalid(
+                    f"{name} must have names of features, or their numbers from 0 on"
+                )
+            places.add(place)
+            if taken.setdefault(place, name) != name:
+                raise invalid(f"column {each} is in {taken[place]} and in {name}")
+        return sorted(places)
+
+    for name in (CATEGORICAL, TEXT):
+        if isinstance(parameters.get(name), list):
+            parameters[name] = numbers(name, parameters[name])
+    found = tuple(numbers("date_features", dates))
+    texts = parameters.get(TEXT)
+    width = WIDTHS["date"] * len(found)
+    width += WIDTHS["text"] * (len(texts) if isinstance(texts, list) else 0)
+    if width > MOST_WIDTH:
+        raise beyond("their largest number", MOST_WIDTH, "too many columns of text")
+    return found
 
 
 def new_learner(spec: ModelSpec, limits: Limits | None = None) -> Learner:
@@ -184,17 +248,16 @@ def new_learner(spec: ModelSpec, limits: Limits | None = None) -> Learner:
 
     With limits, parameters come from a client and are checked.
     """
-    registered = learners()[spec.learner]
     if limits is not None:
         known = len(spec.classes or ())
-        check_size(spec.learner, spec.parameters, spec.n_features, limits, known)
+        check_size(spec.learner, spec.parameters, spec.width, limits, known)
     try:
         if limits is not None:
             _try_out(spec)
-        model = registered.estimator(**spec.parameters)
+        model = _empty_learner(spec)
         if spec.classes is not None:
             classes = np.unique(as_array(spec.classes))
-            model._declare(np.zeros((1, spec.n_features)), classes)
+            model._declare(np.zeros((1, spec.width)), classes)
     except (TypeError, ValueError) as error:
         if limits is None:
             raise
@@ -203,11 +266,18 @@ def new_learner(spec: ModelSpec, limits: Limits | None = None) -> Learner:
     return model
 
 
+def _empty_learner(spec: ModelSpec) -> Learner:
+    """Return a learner that has learned nothing; rows that it gets are numbers."""
+    model = learners()[spec.learner].estimator(**spec.parameters)
+    model._given_columns = spec.columns
+    return model
+
+
 def _try_out(spec: ModelSpec) -> None:
     """Learn two rows, so that what learning refuses is refused on creation."""
-    model = learners()[spec.learner].estimator(**spec.parameters)
+    model = _empty_learner(spec)
     labels = as_array(spec.classes or ("a", "b"))
-    X = np.zeros((2, spec.n_features))
+    X = np.zeros((2, spec.width))
     X[1] = 1.0
     y = np.resize(labels, 2)
     model.partial_fit(X, y, classes=None if spec.classes is None else labels)

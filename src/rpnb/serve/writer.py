@@ -22,21 +22,26 @@ from typing import Any, final
 
 import numpy as np
 
-from rpnb.serve.commands import Command, Forget, Group, Remember, not_learned
+from rpnb.serve.arrivals import write_observed
+from rpnb.serve.commands import Command, Group, Remember, not_learned
 from rpnb.serve.commands.group import row_ids
 from rpnb.serve.commands.tables import save_answers
+from rpnb.serve.events import LabelledEvent
 from rpnb.serve.http.tables import Label
 from rpnb.serve.limits import ApiError, Limits, unavailable
 from rpnb.serve.log import open_log
-from rpnb.serve.models import LabelledEvent, SavedState, ServedModel
+from rpnb.serve.models import SavedState, ServedModel
 from rpnb.serve.retention import delete_events
+from rpnb.serve.shadows import Shadows
 from rpnb.serve.snapshots import (
     ModelRow,
+    history_of,
     isolate,
     restore,
     stored_models,
     take_snapshot,
 )
+from rpnb.serve.waiting import Followers
 from rpnb.serve.workers import Job, ModelWorker
 
 log = logging.getLogger("rpnb.serve")
@@ -128,8 +133,10 @@ class Writer:
         self.models: dict[str, ServedModel] = {}
         self.waiting = 0
         """commands that are not answered yet"""
+        self.followers = Followers(folder)
+        """what is known of predictions before their labels come"""
         self._connection = open_log(folder)
-        self._folder = folder
+        self.folder = folder
         # What is neither commands nor the end is called, in this thread's turn.
         self._queue: queue.SimpleQueue[list[_Pending] | Callable[[], None] | None] = (
             queue.SimpleQueue()
@@ -144,6 +151,16 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="rpnb-writer")
         self._answers: dict[tuple[int, str], str] = {}
         self._snapshot_at: dict[int, tuple[int, float]] = {}
+        self._noted = threading.Lock()
+        self._observed: list[tuple[int, int, str]] = []
+        """answers to observed rows that are not in the log yet: event, model, labels"""
+        self._learned: dict[int, int] = {}
+        """the last events that models have learned, with answers in the list above"""
+        self.shadows = Shadows(
+            folder,
+            self._keep_shadow,
+            (self.schedule.snapshot_rows, self.schedule.snapshot_seconds),
+        )
         self._cleaned = time.monotonic()
         self._failed = self._stop_at = 0.0
         self._closing = False
@@ -162,6 +179,7 @@ class Writer:
             model = restored.model
             self.health.notes += restored.problems
             self._recall_answers(model, restored.answers)
+            self._note_learned(model, restored.answers)
         except Exception as error:
             model = isolate(row, f"{type(error).__name__}: {error}")
             self.health.notes.append(str(model.broken))
@@ -181,7 +199,9 @@ class Writer:
     # From other threads
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the threads."""
+        for model in self.models.values():
+            self.shadows.sync(model)
         self._thread.start()
 
     async def submit(self, command: Command) -> dict[str, Any]:
@@ -252,12 +272,14 @@ class Writer:
                 else:
                     self._process(pending)
             try:
+                self._settle()
                 self._housekeeping()
             except Exception as error:
                 self._note_failure(error)
         self._close()
 
     def _close(self) -> None:
+        self.shadows.close()
         self._predictors.shutdown(wait=False, cancel_futures=True)
         unfinished = {
             number
@@ -292,6 +314,9 @@ class Writer:
             return
         self.counts.commands += len(commands)
         group.finish()
+        for number, changed in (group.changed | group.replays).items():
+            changed.history = history_of(self._connection, self._row_of(changed))
+            self.shadows.sync(changed, again=number in group.replays)
         late = self._apply(group)
         now: list[tuple[_Pending, Found]] = []
         for each, answer in zip(pending, found, strict=True):
@@ -307,7 +332,7 @@ class Writer:
     def _model_of(self, command: Command, group: Group) -> int | None:
         """Return the model whose state an answer has to wait for."""
         if command.event is None and command.repeats is None:
-            replayed = isinstance(command, Forget) and command.number in group.replays
+            replayed = command.replays and command.number in group.replays
             return command.number if replayed else None
         model = self.models.get(command.name)
         return None if model is None else model.id
@@ -376,13 +401,20 @@ class Writer:
         """Run a function in a transaction on the disk; return why it failed, if so."""
         connection = self._connection
         saved = dict(self._answers)
+        with self._noted:
+            observed, self._observed = self._observed, []
+            learned, self._learned = self._learned, {}
         try:
             connection.execute("BEGIN IMMEDIATE")
             save_answers(connection, saved)
+            write_observed(connection, observed)
             write()
             connection.execute("COMMIT")
         except BaseException as error:
             self._numbers.clear()  # of what is not in the log
+            with self._noted:
+                self._observed = observed + self._observed
+                self._learned = learned | self._learned
             if connection.in_transaction:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
@@ -398,7 +430,54 @@ class Writer:
             del self._answers[key_of_answer]
         self.health.writes = None
         self.counts.transactions += 1
+        for number, event in learned.items():
+            self.shadows.settle(number, event)
         return None
+
+    def _note_learned(
+        self, model: ServedModel, answers: dict[int, list[Label | None]]
+    ) -> None:
+        """Note what a model has learned, and its answers to rows that it observed."""
+        with self._noted:
+            self._observed += [
+                (event, model.id, json.dumps(labels))
+                for event, labels in answers.items()
+            ]
+            self._learned[model.id] = model.applied
+
+    def _settle(self) -> None:
+        """Let challengers read what models have learned, once answers are written."""
+        with self._noted:
+            waits = bool(self._observed)
+            learned = {} if waits else self._learned
+            if not waits:
+                self._learned = {}
+        for number, event in learned.items():
+            self.shadows.settle(number, event)
+        if waits and self.shadows and self._queue.empty() and not self.health.writes:
+            self._transaction(lambda: None)
+
+    def _keep_shadow(
+        self, model: ServedModel, state: SavedState, done: threading.Event
+    ) -> None:
+        """Write the state of a challenger; called by its thread."""
+
+        def write() -> None:
+            served = self.models.get(model.name)
+            current = served is not None and any(
+                each.model is model for each in self.shadows.of(served).values()
+            )
+            # Not one that has ended since: it may know rows that were forgotten.
+            if current:
+                self._transaction(
+                    lambda: take_snapshot(self._connection, state.owner, state)
+                )
+            done.set()
+
+        self._queue.put(write)
+
+    def _row_of(self, model: ServedModel) -> ModelRow:
+        return next(r for r in stored_models(self._connection) if r[0] == model.id)
 
     def _apply(self, group: Group) -> dict[int, list[tuple[_Pending, Found]]]:
         """Change the models by the events of a group, which are on the disk.
@@ -466,7 +545,9 @@ class Writer:
         if len(new) < len(events):  # a replay since has included them
             group.predictions.update(self._replayed.get(model.id, {}))
         try:
-            group.predictions.update(model.apply(new))
+            found = model.apply(new)
+            group.predictions.update(found)
+            self._note_learned(model, found)
         except Exception as error:
             self._note_failure(error)
             self._replay(group, model)
@@ -478,7 +559,7 @@ class Writer:
     def _replay(self, group: Group, model: ServedModel) -> None:
         """Make a model what its log leads to."""
         try:
-            with closing(open_log(self._folder, read_only=True)) as connection:
+            with closing(open_log(self.folder, read_only=True)) as connection:
                 connection.execute("BEGIN")
                 row = next(r for r in stored_models(connection) if r[0] == model.id)
                 restored = restore(connection, row)
@@ -491,6 +572,8 @@ class Writer:
             )
         else:
             model.become(restored.model)
+            self._note_learned(model, restored.answers)
+            self._snapshot_at[model.id] = (model.scores.learnt, time.monotonic())
             self._replayed[model.id] = restored.answers
             group.predictions.update(restored.answers)
         if model.broken is not None:
@@ -530,6 +613,7 @@ class Writer:
         for number in self._workers.keys() - {m.id for m in self.models.values()}:
             self._workers.pop(number).close(0.0)
             self._replayed.pop(number, None)
+        self.shadows.drop({model.id for model in self.models.values()})
         if now - self._cleaned >= schedule.cleaning_seconds:
             self._cleaned = now
             self._clean()
@@ -561,7 +645,7 @@ class Writer:
             return  # it was deleted, or does not trust its state any more
 
         def take() -> None:
-            take_snapshot(self._connection, model.id, state, spacing=spacing)
+            take_snapshot(self._connection, state.owner, state, spacing=spacing)
 
         if self._transaction(take) is None:
             self._snapshot_at[model.id] = (model.scores.learnt, time.monotonic())

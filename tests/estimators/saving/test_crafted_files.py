@@ -93,13 +93,15 @@ def arrays_of(parts: Parts) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_array_of_another_type_or_shape_is_refused(name: str, folder: Path) -> None:
     parts = taken_apart(whole(name, folder))
-    for array in arrays_of(parts):
+    for turn, array in enumerate(arrays_of(parts)):
         held = array_in(parts, array)
         others: list[NDArray[Any]] = [
             np.zeros(held.shape, np.int8),
             held[..., None],
             np.concatenate([held, held]),
         ]
+        if name == "late":  # its arrays are those of the pool, under other names
+            others = [others[turn % 3]]
         for other in others:
             if other.dtype == held.dtype and other.shape == held.shape:
                 continue  # twice nothing

@@ -58,7 +58,7 @@ class Pool:
         mean = f @ P
         g = r * (mean - f[:, y])
         covariance = r * ((f * P) @ f.T - np.outer(mean, mean))
-        self.H = 0.99 * self.H + 0.01 * 30.0 * np.eye(len(g))
+        self.H = 0.995 * self.H + (1.0 - 0.995) * 30.0 * np.eye(len(g))
         self.H += 0.5 * (covariance + np.outer(g, g))
         self.w = np.maximum(0.0, self.w - np.linalg.solve(self.H, g))
         slope = P - np.eye(len(P))[y]

@@ -36,10 +36,12 @@ from rpnb.files import (
     LabelledFile,
     ReadAhead,
 )
+from rpnb.files.encoding.columns import ColumnEncoder
 from rpnb.labels import NO_LABEL
 from rpnb.preprocessing import StreamPipeline
 
 if TYPE_CHECKING:
+    from rpnb.evaluate.waiting import StreamWatch
     from rpnb.report.sections.reasons import LastRows
 
 
@@ -210,13 +212,31 @@ class _Run:
             from rpnb.report.sections.reasons import LastRows
 
             self._last_rows = LastRows(self._names())
-        return native_evaluation(
+        evaluation = native_evaluation(
             self._models,
             {name: learner() for name, learner in REFERENCES.items()},
             classes=self._classes(first),
             window=self._arguments.window,
             probabilities=self._probabilities,
             compare=len(self._models) > 1,
+        )
+        if self._arguments.report and self._arguments.shuffle is None:
+            evaluation.watch = self._watch(evaluation)
+        return evaluation
+
+    def _watch(self, evaluation: Evaluation) -> "StreamWatch":
+        """Return what watches the rows of a stream for the report."""
+        from rpnb.evaluate.waiting import InputWatch, StreamWatch
+
+        learners = {
+            each.name: (place, each.driver)
+            for place, each in enumerate(evaluation.participants)
+            if each.name in self._models
+        }
+        encoder = self._source.encoder
+        coded = encoder.category_places() if isinstance(encoder, ColumnEncoder) else ()
+        return StreamWatch(
+            learners, evaluation.labels, InputWatch(self._names(), coded)
         )
 
     def _spread_of(self, first: LabelledChunk) -> str | None:

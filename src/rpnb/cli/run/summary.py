@@ -10,6 +10,7 @@ from rpnb._version import __version__
 from rpnb.cli.progress import duration
 from rpnb.cli.run.advice import advice, column_lines, warning
 from rpnb.cli.run.stream_progress import memory
+from rpnb.evaluate.differences import told_apart
 from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.metrics import (
     Metric,
@@ -63,7 +64,9 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
     ]
     if len(learners) > 1:
         best = min(learners, key=lambda each: each.confusion.mistakes)
-        notes.append(f"Lowest error: {best.name}.{_told_apart(evaluation, learners)}")
+        errors = {each.name: each.confusion.error for each in learners}
+        sentence = told_apart(evaluation.compare_with_best(errors))
+        notes.append(" ".join(filter(None, (f"Lowest error: {best.name}.", sentence))))
     if facts.scaled:
         notes.append(
             f"Each row scaled by the rows before it: {', '.join(facts.scaled)}."
@@ -116,22 +119,6 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
     )
     said = warning(evaluation, facts)
     return to_text(table) if said is None else f"{said}\n\n{to_text(table)}"
-
-
-def _told_apart(evaluation: Evaluation, learners: Sequence[Participant]) -> str:
-    """Say which learners the best one is shown to be better than, and which not."""
-    errors = {each.name: each.confusion.error for each in learners}
-    found = evaluation.compare_with_best(errors)
-    if not found:
-        return ""
-    clear = [each.second for each in found if each.better == each.first]
-    unclear = [each.second for each in found if each.better is None]
-    said = []
-    if clear:
-        said.append(f"lower than {', '.join(clear)}")
-    if unclear:
-        said.append(f"not told apart from {', '.join(unclear)}")
-    return f" At 95 % confidence: {'; '.join(said)}."
 
 
 def as_json(evaluation: Evaluation, facts: RunFacts) -> str:

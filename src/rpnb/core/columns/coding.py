@@ -36,8 +36,12 @@ MOST_WIDTH: Final = 1 << 16
 #: Words from which on a text is no category.
 MANY_WORDS: Final = 5
 
-# Characters of a text that are read: what one row costs is bounded.
-_LONGEST_TEXT = 20_000
+#: A missing category, for learners that take no NaN; no text has a negative number.
+MISSING_CATEGORY: Final = -float(1 << 52)
+
+#: Characters of a text that are read: what one row costs is bounded.
+LONGEST_READ: Final = 20_000
+
 _WORD = re.compile(r"\w+")
 _DAY = 86_400.0
 _YEAR = 365.2425
@@ -114,7 +118,7 @@ def text_numbers(texts: Sequence[Any]) -> FloatArray:
     for i, text in enumerate(texts):
         if is_missing(text):
             continue
-        for word in _WORD.findall(str(text)[:_LONGEST_TEXT].casefold()):
+        for word in _WORD.findall(str(text)[:LONGEST_READ].casefold()):
             _add(found[i, 0], word)
             padded = f" {word} "
             for start in range(len(padded) - 2):

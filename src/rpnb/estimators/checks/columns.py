@@ -6,13 +6,14 @@ Frames of pandas and polars, tables of Arrow, and arrays or lists of Python valu
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from rpnb.core.columns.coding import (
+    MISSING_CATEGORY,
     MOST_WIDTH,
     WIDTHS,
     ColumnKind,
@@ -24,6 +25,8 @@ from rpnb.core.columns.coding import (
 )
 from rpnb.core.kernels.arrays import FloatArray
 
+#: Columns by their names, their numbers from 0 on, or a mask; None for none.
+NamedColumns: TypeAlias = Sequence[str | int] | None
 #: Parameters that name columns.
 CATEGORICAL: Final = "categorical_features"
 TEXT: Final = "text_features"
@@ -63,14 +66,40 @@ class Columns:
             at += WIDTHS[kind]
         return places
 
+    def names_of(self, X: Any) -> list[Any] | None:
+        """Return the name of each column of X as numbers, None if X has no names."""
+        if not _is_frame(X):
+            return None
+        names = _Table(X).names
+        pairs = zip(names, self.kinds, strict=True)
+        return [name for name, kind in pairs for _ in range(WIDTHS[kind])]
+
+    def with_missing(self, rows: Any) -> Any:
+        """Return rows as numbers whose missing categories are a number, not NaN."""
+        places = self.categories
+        if not places or rows.dtype.kind != "f":
+            return rows
+        some = rows[:, places]
+        missing = np.isnan(some)
+        if not missing.any():
+            return rows
+        rows = rows.copy()
+        rows[:, places] = np.where(missing, MISSING_CATEGORY, some)
+        return rows
+
+    def is_coded(self, X: Any) -> bool:
+        """Return whether X is an array that `code` returned, of more columns."""
+        more = self.width != len(self.kinds)
+        return more and _is_numeric(X) and bool(X.shape[1:] == (self.width,))
+
     def code(self, X: Any) -> Any:
         """Return a table as rows of numbers (n, width), in which text is hashed.
 
-        Numeric arrays are returned as they are, if each column becomes one: their
-        categories are numbers already.
+        Numeric arrays are returned as they are, if each column becomes one or has
+        become its columns: their categories are numbers already.
         """
         if _is_numeric(X):
-            if self.width == len(self.kinds):
+            if self.width == len(self.kinds) or self.is_coded(X):
                 return X
             j = next(j for j, kind in enumerate(self.kinds) if WIDTHS[kind] > 1)
             raise ValueError(
@@ -137,6 +166,47 @@ def find_columns(X: Any, categorical: Any, text: Any) -> Columns | None:
     if all(kind == "number" for kind in kinds):
         return None
     return Columns(tuple(kinds))
+
+
+def plain_table(X: Any) -> tuple[list[str], list[list[Any]]] | None:
+    """Return the names of a frame's columns and its rows as plain Python values.
+
+    Missing values are None, and dates texts of ISO 8601. None for what is no frame,
+    and for a frame of numbers, which is an array as well.
+    """
+    if not _is_frame(X) or not _is_mixed(X):
+        return None
+    table = _Table(X)
+    columns = []
+    for j in range(len(table.names)):
+        kind = _natural_kind(table, j)
+        values = table.objects(j)
+        if kind == "date":
+            values = table.times(j).tolist()
+            columns.append([each and each.isoformat() for each in values])
+        elif kind == "number":
+            numbers = table.numbers(j).tolist()
+            columns.append([None if each != each else each for each in numbers])
+        else:
+            columns.append([None if is_missing(each) else each for each in values])
+    return [str(name) for name in table.names], [
+        list(row) for row in zip(*columns, strict=True)
+    ]
+
+
+def named_to_json(categorical: Any, text: Any) -> dict[str, Any]:
+    """Return the parameters that name columns as JSON values, defaults left out.
+
+    So they are not in files from before there were such columns.
+    """
+    found = {}
+    for name, given, usual in (
+        (CATEGORICAL, categorical, FROM_DTYPE),
+        (TEXT, text, AUTO),
+    ):
+        if not (isinstance(given, str) and given == usual):
+            found[name] = None if given is None else np.asarray(given).tolist()
+    return found
 
 
 def names_columns(categorical: Any, text: Any) -> bool:
@@ -267,8 +337,8 @@ class _Table:
         return column.type if hasattr(column, "type") else column.dtype
 
     def first(self, j: int) -> Any:
-        """Return the first value of a column."""
-        return next(iter(self.objects(j)), None)
+        """Return the first value of a column that is not missing."""
+        return next((each for each in self.objects(j) if not is_missing(each)), None)
 
     def objects(self, j: int) -> list[Any]:
         """Return the values of a column as Python has them."""

@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 # What to do with a column, by what it holds.
+_LEARNED = (
+    "PooledClassifier learns {} as {}, and any learner in "
+    "make_stream_pipeline(RunningScaler(), …) of rpnb.preprocessing does; or turn {} "
+    "into numbers, such as {}, or leave it out"
+)
 _CURES = {
-    "text": "PooledClassifier learns it as it is; or turn it into numbers, such as "
-    "codes, or leave it out",
-    "categories": "PooledClassifier learns them as they are; or turn them into codes, "
-    "such as X[column].cat.codes, or leave it out",
-    "dates or times": "PooledClassifier learns them as they are; or turn them into "
-    "numbers, such as days, or leave it out",
+    "text": _LEARNED.format("it", "it is", "it", "codes"),
+    "categories": _LEARNED.format(
+        "them", "they are", "them", "codes by X[column].cat.codes"
+    ),
+    "dates or times": _LEARNED.format("them", "they are", "them", "days"),
     "values that are no numbers": "turn them into numbers, or leave it out",
 }
 

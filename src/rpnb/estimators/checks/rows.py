@@ -30,12 +30,19 @@ LARGEST = np.float64(_LARGEST)
 _PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 
 
-def check_rows(estimator: BaseEstimator, X: Any, *, sparse: bool) -> Any:
+def check_rows(
+    estimator: BaseEstimator,
+    X: Any,
+    *,
+    sparse: bool,
+    names: Sequence[Any] | None = None,
+) -> Any:
     """Return X as an array (n, p) of finite numbers, or say what is wrong with it.
 
     Checks nothing against the estimator; `accept_rows` does. The dtype may be any real
     one: kernels get double precision block by block. Where `sparse` matrices are
-    welcome they come back as such, row after row, of double precision.
+    welcome they come back as such, row after row, of double precision. Messages have
+    the `names` of columns, by default those of a frame.
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiu" and X.size > 0:
         rows: NDArray[Any] = X
@@ -63,7 +70,7 @@ def check_rows(estimator: BaseEstimator, X: Any, *, sparse: bool) -> Any:
                 "categories into codes"
             )
     if rows.dtype.kind == "f":
-        refuse_bad_values(estimator, rows, column_names(X))
+        refuse_bad_values(estimator, rows, names or column_names(X))
     elif rows.dtype.kind == "b":
         rows = rows.astype(np.float64)
     return rows

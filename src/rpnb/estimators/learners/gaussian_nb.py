@@ -151,6 +151,9 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
         arranged.eligible[declared] = True
         return replace(state, state=arranged)
 
+    def _active_classes(self, state: GaussianNBState) -> IntArray:
+        return np.flatnonzero(state.state.eligible)
+
     def _learn(
         self,
         state: GaussianNBState,

@@ -199,6 +199,18 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
             return "declare all classes, or use form='multiclass'."
         return "Only binary classification is supported."
 
+    def _active_classes(self, state: LinearLearner) -> IntArray:
+        return np.flatnonzero(state.state.eligible)
+
+    def _restart(
+        self, state: LinearLearner, p: int, classes: LabelArray
+    ) -> LinearLearner:
+        # The form stays, whatever classes have come since.
+        M = classes.shape[0]
+        fresh = blank_state(state.rule, M, p, **self._state_parameters())
+        fresh.eligible[:] = state.state.eligible
+        return LinearLearner(state.rule, fresh)
+
     def _learn(
         self,
         state: LinearLearner,

@@ -46,6 +46,9 @@ class LabelOnlyClassifier(StreamClassifier[IntArray]):
         arranged[declared] = np.maximum(arranged[declared], 0)
         return arranged
 
+    def _active_classes(self, state: IntArray) -> IntArray:
+        return np.flatnonzero(state >= 0)
+
     def _learn(
         self,
         state: IntArray,

@@ -184,6 +184,12 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
             state.forest = insert_forest_class(state.forest, m)
         return state
 
+    def _restart(
+        self, state: EnsembleState, p: int, classes: LabelArray
+    ) -> EnsembleState:
+        fresh = self._new_state(p, classes, self._active_classes(state))
+        return replace(fresh, seed=state.seed)
+
     def _learn(
         self,
         state: EnsembleState,

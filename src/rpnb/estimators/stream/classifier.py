@@ -4,12 +4,13 @@ It checks the input, gives labels their numbers, adds new classes, and changes t
 learner's state only when nothing can fail any more.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from rpnb.core.columns.categories import LOOKS, Categories
@@ -279,14 +280,30 @@ class StreamClassifier(
         if sample_weight is not None:
             self._check_uses_weights()
         columns = self._find_columns(X) if first else self._columns
+        coded, names = self._code(X, columns)
         return check_labelled_rows(
             self,
-            X if columns is None else columns.code(X),
+            coded,
             y,
             sample_weight,
             sparse=self._accepts_sparse,
             limits=self._weight_limits,
+            names=names,
         )
+
+    def _code(
+        self, X: Any, columns: Columns | None
+    ) -> tuple[Any, Sequence[Any] | None]:
+        """Return a table as numbers, in which text is hashed, and their columns' names.
+
+        A missing category is one more category, also for learners that take no NaN.
+        """
+        if columns is None:
+            return X, None
+        coded = columns.code(X)
+        if not get_tags(self).input_tags.allow_nan:
+            coded = columns.with_missing(coded)
+        return coded, columns.names_of(X)
 
     def _check_labels(self, y: Any) -> None:
         """Refuse labels that learning would refuse; change nothing, copy no state.
@@ -368,7 +385,7 @@ class StreamClassifier(
             p = p if categories is None else categories.width
         state = self._state_for(p, joined, declared, first=first)
         self._commit(X, joined, state, columns, categories, first=first)
-        if first and self._sensitive_to_scale:
+        if first and self._sensitive_to_scale and columns is None:
             warn_of_spread(labelled.rows, getattr(self, "feature_names_in_", None))
         if add_at_first_row:
             found = learn_adding_classes(self, labelled, whole=whole, scored=scored)
@@ -431,6 +448,8 @@ class StreamClassifier(
 
     def _find_columns(self, X: Any) -> Columns | None:
         """Return what the columns of the first rows hold, None if all are numbers."""
+        if self._given_columns is not None:
+            return self._given_columns
         if not hasattr(self, "categorical_features"):
             return None
         text = getattr(self, "text_features", None)
@@ -465,7 +484,7 @@ class StreamClassifier(
         if kept is None:
             return
         rows = self._categories
-        state = self._restart(self._state, rows.width)
+        state = self._restart(self._state, rows.width, self.classes_)
         features = rows.learn(*kept)
         self._learn(state, features, kept.y, kept.weight, None)
         self._state = self._restarted(self._state, state)
@@ -517,7 +536,7 @@ class StreamClassifier(
         first: bool,
     ) -> None:
         """Set the attributes that are new; the last check is the first line."""
-        accept_rows(self, X, first=first)
+        self._accept_rows(X, columns if first else self._columns, first=first)
         if first:
             self._record_parameters()
             self._set_thresholds = None
@@ -618,13 +637,24 @@ class StreamClassifier(
         """Check that the model is fitted and X fits it; return X as an array."""
         self._require_fitted()
         rows = self._coded_rows(X)
-        accept_rows(self, X, first=False)
+        self._accept_rows(X, self._columns, first=False)
         return self._features(rows)
+
+    def _accept_rows(self, X: Any, columns: Columns | None, *, first: bool) -> None:
+        """Compare the features of X with those known, or learn them on the first call.
+
+        Rows that were coded before, by callers that write them down so, have no names.
+        """
+        if columns is None or not columns.is_coded(X):
+            accept_rows(self, X, first=first)
+        elif first:
+            self.n_features_in_ = len(columns.kinds)
+            self.__dict__.pop("feature_names_in_", None)
 
     def _coded_rows(self, X: Any) -> Any:
         """Return rows as an array of numbers, in which text is hashed."""
-        coded = X if self._columns is None else self._columns.code(X)
-        return check_rows(self, coded, sparse=self._accepts_sparse)
+        coded, names = self._code(X, self._columns)
+        return check_rows(self, coded, sparse=self._accepts_sparse, names=names)
 
     def _features(self, rows: Any) -> Any:
         """Return rows as the learner has them: with features of their categories."""

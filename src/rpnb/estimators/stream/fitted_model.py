@@ -177,7 +177,7 @@ class FittedModel(PredictsSets, AsksForLabels, StreamLearner[State]):
             arrays = {**arrays, COUNTS: counts}
         shapes = {name: array.shape for name, array in arrays.items()}
         schema = self._file_schema(
-            metadata, shapes, self.classes_.shape[0], self.n_features_in_
+            metadata, shapes, self.classes_.shape[0], self._n_inputs()
         )
         metadata, arrays = saturated(metadata, arrays, schema)
         saved = SavedEstimator(
@@ -273,6 +273,12 @@ class FittedModel(PredictsSets, AsksForLabels, StreamLearner[State]):
         if has_asking(saved):
             names |= {ASKING}
         return names | {ENTRY} if has_thresholds(saved) else names
+
+    def _n_inputs(self) -> int:
+        """Return the number of features that the learner has of a row."""
+        if self._categories is not None:
+            return self._categories.width
+        return self.n_features_in_ if self._columns is None else self._columns.width
 
     def _forget_columns(self) -> None:
         """Learn numbers from now on."""

@@ -1,5 +1,6 @@
 """Rows with their labels and weights, checked before anything is learnt from them."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,12 +34,14 @@ def check_labelled_rows(
     *,
     sparse: bool,
     limits: tuple[float, float] = ANY_WEIGHT,
+    names: Sequence[Any] | None = None,
 ) -> LabelledRows:
     """Return the rows of positive weight, or say what is wrong with the arguments.
 
-    Nothing is compared with the estimator's classes and features.
+    Nothing is compared with the estimator's classes and features. Columns go by their
+    `names`, or by those that X has.
     """
-    rows = check_rows(estimator, X, sparse=sparse)
+    rows = check_rows(estimator, X, sparse=sparse, names=names)
     labels = as_labels(y)
     if labels.shape[0] != rows.shape[0]:
         raise ValueError(

@@ -74,6 +74,8 @@ class StreamLearner(ABC, Generic[State]):
     _predicts_blocks = False
     """Whether `_observe_block` predicts the rows itself, into `labels`."""
 
+    _given_columns: Columns | None = None
+    """what columns hold, said by a caller that codes rows itself, before the first"""
     _columns: Columns | None = None
     """what the columns of a table hold, where they are not all numbers"""
     _categories: Categories | None = None
@@ -163,12 +165,19 @@ class StreamLearner(ABC, Generic[State]):
     def _check_numbers(self, wrapper: str) -> None:
         """Refuse parameters that name columns: what a `wrapper` passes are numbers."""
 
-    def _restart(self, state: State, p: int) -> State:
+    def _active_classes(self, state: State) -> IntArray:
+        """Return the numbers of the active classes, declared ones and seen ones.
+
+        None of a learner that knows a class from its first row on only.
+        """
+        return np.zeros(0, np.int64)
+
+    def _restart(self, state: State, p: int, classes: LabelArray) -> State:
         """Return a state of p features before the first row, else like `state`.
 
-        For learners that take tables with categories.
+        It has the same classes, of which the same are active, and the same seed.
         """
-        raise NotImplementedError
+        return self._new_state(p, classes, self._active_classes(state))
 
     def _restarted(self, before: State, state: State) -> State:
         """Return a state whose rows `before` had learned, with its past."""

@@ -60,9 +60,10 @@ def learn_adding_classes(
             )
         if stop < n:
             row = slice(stop, stop + 1)
-            predicted[row] = learner._classify(learner._state, rows[row])
+            features = learner._features(rows[row])
+            predicted[row] = learner._classify(learner._state, features)
             if scored is not None:
-                P = learner._probabilities(learner._state, rows[row])
+                P = learner._probabilities(learner._state, features)
                 scored.append(ScoredPart(learner.classes_, ScoredRows(P)))
             _add_class(learner, labels[row], predicted)
             number = encode(labels[row], learner.classes_, learner._index)

@@ -11,7 +11,6 @@ from typing import Any, final
 import numpy as np
 
 from rpnb.core.kernels.arrays import IntArray
-from rpnb.estimators.checks.rows import accept_rows
 from rpnb.estimators.stream.classifier import StreamClassifier
 
 _EQUAL_WEIGHTS = np.ones(1)
@@ -34,7 +33,7 @@ class ValidatedRows:
         model._check_unchanged()
         self._model = model
         self._rows = X if checked and model._columns is None else model._coded_rows(X)
-        accept_rows(model, X, first=False)
+        model._accept_rows(X, model._columns, first=False)
 
     def predict_then_learn(self, numbers: IntArray) -> IntArray:
         """Predict, then learn, each row, whose classes have these numbers."""

@@ -165,6 +165,12 @@ def read_header(
         raise FileError(
             f"{name}: the first line has a quotation mark without its partner"
         )
+    if len(cells) < 2 and line.startswith((b"#", b"%", b"//")):
+        sign = "//" if line.startswith(b"//") else line[:1].decode()
+        raise FileError(
+            f"{name}: the first line begins with {sign}, as comments do; "
+            f"--comment {sign!r} leaves out such lines"
+        )
     if len(cells) < 2:
         raise FileError(
             f"{name}: a single column in the first line; columns are taken to be "

@@ -216,7 +216,7 @@ const rpnbCharts = (() => {
         const on = chosen.has(each.name);
         const stroke = on ? colour[each.role] : colour.other;
         return {
-          label: each.name, stroke, width: on ? Math.max(each.width, 1.8) : 1.2, spanGaps: true,
+          label: each.name, stroke, width: on ? Math.max(each.width, 1.8) : 1.2, spanGaps: !each.gaps,
           points: each.points && on ? { show: true, size: 7, fill: stroke } : { show: false },
           ...(each.area ? { scale: "area", fill: faint(stroke, 0.22), stroke: faint(stroke, 0), width: 0 } : {}),
         };

@@ -28,6 +28,8 @@ class Command(ABC):
 
     alone: ClassVar[bool] = False
     """whether it needs a transaction of its own"""
+    replays: ClassVar[bool] = False
+    """whether it may lead to another state, which its answer waits for"""
 
     @property
     def rows(self) -> int:

@@ -13,12 +13,13 @@ import numpy as np
 
 from rpnb.core.asking import Asking
 from rpnb.serve.commands.tables import StoredKey, StoredRow, Tables
+from rpnb.serve.events import LabelledEvent
 from rpnb.serve.http.formats import dump_json
 from rpnb.serve.http.tables import Label
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid, unavailable
 from rpnb.serve.log import pack_labels, read_scores
-from rpnb.serve.models import LabelledEvent, ServedModel
-from rpnb.serve.specs import check_size
+from rpnb.serve.models import ServedModel
+from rpnb.serve.sizes import check_sizes
 
 if TYPE_CHECKING:
     from rpnb.serve.commands.command import Command
@@ -86,7 +87,11 @@ class Group:
         self.created: dict[str, ServedModel] = {}
         self.deleted: set[str] = set()
         self.replays: dict[int, ServedModel] = {}
-        """Models whose log has lost rows: they become what it leads to now."""
+        """Models that become what their log leads to now."""
+        self.changed: dict[int, ServedModel] = {}
+        """Models whose learners have changed, or their versions."""
+        self.forgetful: list[ServedModel] = []
+        """Models that have lost rows, labelled or not."""
         self.not_learned: set[int] = set()
         """Events that are on the disk and could not be applied."""
         self._changes: dict[int, _Changes] = {}
@@ -241,8 +246,7 @@ class Group:
         """Refuse rows that would take too much memory or time to learn."""
         model, limits = changes.model, self.limits
         if new:
-            spec, classes = model.spec, len(model.known) + new
-            check_size(spec.learner, spec.parameters, spec.n_features, limits, classes)
+            check_sizes(model.history, limits, len(model.known) + new)
         steps = model.steps(rows, new)
         if steps > limits.max_steps:
             raise beyond(
@@ -289,7 +293,8 @@ class Group:
         body = pack_labels(seqs, labels)
         self.tables.add_labels(event.number, event.time, number, seqs, body)
         scores = None
-        if event.model.keeps_scores:
+        own = event.model.contender
+        if event.model.keeps_scores or any(row.contender != own for row in rows):
             self._write_rows()
             scores = read_scores(self.connection, seqs)
         values = np.frombuffer(b"".join([row.x for row in rows]), "<f8")
@@ -301,6 +306,8 @@ class Group:
             labels,
             [json.loads(row.predicted) for row in rows],
             [row.confidence for row in rows],
+            seqs,
+            [row.contender for row in rows],
             scores=scores,
         )
         self.events.append((event.model, labelled))
@@ -373,6 +380,8 @@ class Group:
             model.waiting, model.expired = changes.waiting, changes.expired
             model.kind = changes.kind
             model.known |= changes.new
+        for model in self.forgetful:
+            model.generation += 1
         for name in self.deleted:
             self.models.pop(name, None)
         self.models.update(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 from rpnb.serve.commands.command import Command, digest_of
 from rpnb.serve.commands.group import Group
 from rpnb.serve.limits import ApiError, beyond
-from rpnb.serve.log import checksum_of
+from rpnb.serve.log import OWNED, checksum_of
 from rpnb.serve.models import SavedState, ServedModel
 from rpnb.serve.scores import Scores
 from rpnb.serve.snapshots import insert_snapshot
@@ -89,7 +89,11 @@ class Delete(Command):
         """Delete it from all tables."""
         model = group.model(self.name, self.number, changing=False)
         group.flush()
-        for table in ("events", "aside", "rows", "keys", "snapshots", "asking"):
+        group.connection.execute(
+            f"DELETE FROM snapshots WHERE {OWNED}",  # noqa: S608 - our own words
+            (model.id, model.id),
+        )
+        for table in ("events", "aside", "rows", "keys", "observed", "asking"):
             group.connection.execute(
                 f"DELETE FROM {table} WHERE model=?",  # noqa: S608 - our own words
                 (model.id,),

@@ -12,10 +12,11 @@ from rpnb.serve.commands.command import Command, digest_of
 from rpnb.serve.commands.group import Group
 from rpnb.serve.commands.questions import Budget, ask_for_rows
 from rpnb.serve.commands.tables import StoredRow
+from rpnb.serve.events import LabelledEvent
 from rpnb.serve.http.tables import Label
 from rpnb.serve.limits import ApiError, invalid, unavailable
 from rpnb.serve.log import pack_row, pack_rows, pack_scores, remove_labels
-from rpnb.serve.models import LabelledEvent, PredictedLabels
+from rpnb.serve.models import PredictedLabels
 
 
 @final
@@ -118,7 +119,7 @@ class Remember(Command):
                     continue
             new.append((model.id, each, now, x, json.dumps(label), confidence[i]))
         for row in new:
-            group.tables.add_row(*row)
+            group.tables.add_row(*row, found.contender)
         if found.scores is not None:
             kept = dict(zip(ids, found.scores, strict=True))
             for row in new:
@@ -200,6 +201,7 @@ class Forget(Command):
 
     ids: list[str]
     alone: ClassVar[bool] = True
+    replays: ClassVar[bool] = True
 
     @property
     def digest(self) -> bytes:
@@ -228,6 +230,7 @@ class Forget(Command):
                 labelled.setdefault(event, set()).add(seq)
             group.connection.execute("DELETE FROM rows WHERE seq=?", (seq,))
         group.changes(model).waiting -= waiting
+        group.forgetful.append(model)
         if labelled:
             remove_labels(group.connection, model.id, labelled)
             group.replays[model.id] = model

@@ -18,7 +18,8 @@ from rpnb.serve.log import ROW, checksum_of, row_checksum, sound_row
 
 _LARGEST_STATEMENT = 64
 _ROWS = (
-    "INSERT INTO rows(seq, model, id, time, x, predicted, confidence, checksum) VALUES"
+    "INSERT INTO rows(seq, model, id, time, x, predicted, confidence, after, "
+    "contender, checksum) VALUES"
 )
 _EVENTS = "INSERT INTO events(id, model, kind, time, n, body, checksum, header) VALUES"
 _KEYS = "INSERT INTO keys(model, key, digest, time, event, answer) VALUES"
@@ -40,6 +41,8 @@ class StoredRow:
     predicted: str
     """as a JSON text"""
     confidence: float | None
+    contender: int = 0
+    """the learner that predicted it"""
 
 
 class StoredKey(NamedTuple):
@@ -117,11 +120,15 @@ class Tables:
         self._new_events: list[tuple[Any, ...]] = []
         self._new_keys: list[tuple[Any, ...]] = []
         self._labelled: list[tuple[int, list[int]]] = []
+        self._before: int | None = None
+        """The last event before this transaction."""
 
     def _next_number(self, table: str) -> int:
         """Return the number after the largest that a table has ever had."""
         if not self._numbers:
             self._numbers.update(_largest_numbers(self.connection))
+        if self._before is None:
+            self._before = self._numbers["events"]
         self._numbers[table] += 1
         return self._numbers[table]
 
@@ -143,7 +150,10 @@ class Tables:
                 (model, *some),
             ).fetchall():
                 if sound_row(*row):
-                    self._rows[model, row[1]] = StoredRow(seq, event, *row[3:6])
+                    _, name, _, x, predicted, confidence, _, contender, _ = row
+                    self._rows[model, name] = StoredRow(
+                        seq, event, x, predicted, confidence, contender
+                    )
                 else:
                     self.damaged.add((model, row[1]))
 
@@ -161,11 +171,15 @@ class Tables:
         x: bytes,
         predicted: str,
         confidence: float | None,
+        contender: int = 0,
     ) -> None:
         """Add a row that waits for its label."""
         seq = self._next_number("rows")
-        self._rows[model, name] = StoredRow(seq, None, x, predicted, confidence)
-        row = (model, name, when, x, predicted, confidence)
+        stored = StoredRow(seq, None, x, predicted, confidence, contender)
+        self._rows[model, name] = stored
+        # Rows of a transaction come before its events: they were predicted before it.
+        before = self._before or 0
+        row = (model, name, when, x, predicted, confidence, before, contender)
         self._new_rows.append((seq, *row, row_checksum(*row)))
 
     # Events

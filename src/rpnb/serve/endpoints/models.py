@@ -6,6 +6,7 @@ from typing import final
 from fastapi import Request, Response
 
 from rpnb.serve.commands import Create, Delete
+from rpnb.serve.endpoints.challengers import version_of
 from rpnb.serve.endpoints.messages import (
     find_model,
     idempotency_key,
@@ -58,7 +59,7 @@ class ModelEndpoints:
         name = check_name(given.get("name"))
         known = len(spec.classes or ())
         numbers = check_size(
-            spec.learner, spec.parameters, spec.n_features, self._limits, known
+            spec.learner, spec.parameters, spec.width, self._limits, known
         )
         # The model, and one that tries the parameters out.
         request.scope["memory"].add(2 * 8 * numbers)
@@ -98,9 +99,8 @@ class ModelEndpoints:
     @needs("predict")
     async def get_scores(self, request: Request) -> Response:
         """Return how a model is doing, in detail."""
-        return json_answer(
-            await asyncio.to_thread(details, find_model(request, self._writer))
-        )
+        model = find_model(request, self._writer)
+        return json_answer(await asyncio.to_thread(details, self._writer, model))
 
     @needs("admin")
     async def delete_model(self, request: Request) -> Response:
@@ -116,6 +116,9 @@ class ModelEndpoints:
         kind = request.query_params.get("kind", "model")
         if kind not in _FILE_KINDS:
             raise invalid(f"kind must be one of {', '.join(_FILE_KINDS)}")
+        version = request.query_params.get("version")
+        if version is not None:
+            model, _ = await asyncio.to_thread(version_of, self._writer, model, version)
         if not model.predicts:
             raise unavailable(model.broken or "the model has no state")
         if kind == "model":

@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
 from rpnb.report.page import asset, chart_style
+from rpnb.serve.endpoints.challengers import describe_contenders
 from rpnb.serve.endpoints.messages import find_model
 from rpnb.serve.http.routes import OPEN, needs
 from rpnb.serve.limits import ApiError
@@ -37,13 +38,15 @@ def _content(file: str) -> str:
     return (_PAGE / file).read_text("utf-8")
 
 
-def details(model: ServedModel) -> dict[str, Any]:
+def details(writer: Writer, model: ServedModel) -> dict[str, Any]:
     """Return all figures of a model."""
     return {
         "time": time.time(),
         **model.describe(),
         **model.scores.details(),
+        "contenders": describe_contenders(writer, model),
         "recent": model.recent_predictions(),
+        "unlabelled": writer.followers.details(model),
     }
 
 
@@ -104,7 +107,7 @@ class PageEndpoints:
 
         def read() -> dict[str, Any]:
             model = self._writer.models.get(name)
-            return {"deleted": True} if model is None else details(model)
+            return {"deleted": True} if model is None else details(self._writer, model)
 
         return self._stream(read)
 

@@ -19,6 +19,7 @@ from rpnb.serve.commands import (
     Remember,
 )
 from rpnb.serve.endpoints.batches import PredictionBatches
+from rpnb.serve.endpoints.challengers import version_of
 from rpnb.serve.endpoints.messages import (
     find_model,
     flag,
@@ -29,7 +30,7 @@ from rpnb.serve.endpoints.messages import (
 from rpnb.serve.http.formats import TABLES, read_table
 from rpnb.serve.http.routes import needs
 from rpnb.serve.http.tables import Table
-from rpnb.serve.limits import beyond, unavailable
+from rpnb.serve.limits import beyond, invalid, unavailable
 from rpnb.serve.models import ServedModel
 from rpnb.serve.recent import RecentPrediction
 from rpnb.serve.writer import Writer
@@ -123,6 +124,11 @@ class RowEndpoints:
         optional = ("ids",) if remember else ()
         table = await self._table(request, model, ("rows",), optional)
         X = table.X
+        version = request.query_params.get("version")
+        if version is not None:
+            if remember:
+                raise invalid("rows that wait are predicted by the learner that serves")
+            model, _ = await asyncio.to_thread(version_of, self._writer, model, version)
         if not model.predicts:
             raise unavailable(model.broken or "the model has no state")
         if all_classes:

@@ -10,8 +10,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rpnb.core.columns.coding import category_numbers
+from rpnb.core.columns.coding import (
+    TEXT_WIDTH,
+    WIDTHS,
+    ColumnKind,
+    category_numbers,
+    date_numbers,
+    text_numbers,
+)
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.serve.http.tables import (
     LONGEST_CHARACTER,
@@ -130,11 +138,29 @@ def _check_types(
             raise invalid(f"{part} must be a column of text, integers or booleans")
     for j, name in enumerate(features):
         kind = schema.field(name).type
-        if j in columns.categories and _is_label(pa, kind):
+        holds = columns.kinds[j] if columns.kinds else "number"
+        which = columns.column(j)
+        if holds == "category" and _is_label(pa, kind):
+            continue
+        if holds == "text":
+            if not _is_text(pa, kind):
+                raise invalid(f"column {which} must be one of text", column=which)
+            continue
+        if holds == "date":
+            if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+                raise invalid(
+                    f"column {which} must be one of dates or times", column=which
+                )
             continue
         if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-            which = columns.column(j)
             raise invalid(f"column {which} must be one of numbers", column=which)
+
+
+def _is_text(pa: Any, kind: Any) -> bool:
+    """Return whether a type holds text."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _is_label(pa: Any, kind: Any) -> bool:
@@ -302,14 +328,42 @@ def _codes(column: Any) -> IntArray:
 
 
 def _as_rows(batch: Any, names: list[str], parts: TableParts) -> FloatArray:
-    X = np.empty((batch.num_rows, len(names)))
-    for j, name in enumerate(names):
-        column = batch.column(name)
-        if j in parts.columns.categories:
-            X[:, j] = _as_categories(column, parts)
+    numbers: tuple[ColumnKind, ...] = ("number",)
+    kinds = parts.columns.kinds or numbers * len(names)
+    X = np.empty((batch.num_rows, parts.columns.width))
+    place = 0
+    for kind, name in zip(kinds, names, strict=True):
+        column, width = batch.column(name), WIDTHS[kind]
+        own = X[:, place : place + width]
+        if kind == "category":
+            own[:, 0] = _as_categories(column, parts)
+        elif kind == "text":
+            own[:] = _as_texts(column, parts)
+        elif kind == "date":
+            own[:] = date_numbers(_as_times(column))
         else:
-            X[:, j] = column.to_numpy(zero_copy_only=False)
+            own[:, 0] = column.to_numpy(zero_copy_only=False)
+        place += width
     return X
+
+
+def _as_times(column: Any) -> NDArray[np.datetime64]:
+    """Return dates and times, local ones where they have a zone."""
+    pa = _pyarrow()
+    zone = getattr(column.type, "tz", None)
+    times = column.cast(pa.timestamp("us", zone), safe=False).to_pylist()
+    return np.array([each and each.replace(tzinfo=None) for each in times], "M8[us]")
+
+
+def _as_texts(column: Any, parts: TableParts) -> FloatArray:
+    """Return hashed words of texts; a text that rows share is read once."""
+    coded = hasattr(column, "dictionary")
+    values = column.dictionary if coded else column
+    parts.memory.add(LONGEST_CHARACTER * values.nbytes + 8 * TEXT_WIDTH * len(values))
+    numbers = text_numbers(values.to_pylist())
+    if not coded:
+        return numbers
+    return np.concatenate([numbers, np.zeros((1, TEXT_WIDTH))])[_codes(column)]
 
 
 def _as_categories(column: Any, parts: TableParts) -> FloatArray:

@@ -187,7 +187,8 @@ class _LongObject:
             # One element longer than that: a row, which has a value per feature.
             p = self._parts.columns.p
             too_many = np.count_nonzero(commas) > p or depth.max() > 1
-            if part != "rows" or too_many or size > p * _LONGEST_VALUE:
+            longest = p * _LONGEST_VALUE + self._parts.columns.longest_text
+            if part != "rows" or too_many or size > longest:
                 row = self._parts.counts.get(part, 0)
                 raise invalid(f"{part}: number {row} is too long", row=row)
             self._parts.memory.add(size)
@@ -206,8 +207,10 @@ def read_lines(body: Bytes, parts: TableParts) -> None:
     for start, stop in _lines(body):
         if stop - start > _AT_ONCE:
             p = parts.columns.p
-            too_many = body.count(b",", start, stop) > p + len(fields)
-            if too_many or stop - start > _AT_ONCE + p * _LONGEST_VALUE:
+            texts = parts.columns.longest_text
+            commas = body.count(b",", start, stop)
+            too_many = not texts and commas > p + len(fields)
+            if too_many or stop - start > _AT_ONCE + p * _LONGEST_VALUE + texts:
                 raise invalid(f"line {i} is too long", row=i)
         line = body[start:stop]
         try:

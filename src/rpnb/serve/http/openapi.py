@@ -37,7 +37,7 @@ _LABEL: Schema = {
         {"type": "boolean"},
     ]
 }
-# Text in columns that are categories.
+# Text in columns of categories and of text, and dates as ISO 8601 has them.
 _VALUE: Schema = {"type": ["number", "string", "boolean", "null"]}
 _ROW: Schema = {
     "oneOf": [
@@ -79,6 +79,7 @@ _MODEL = _object(
         "parameters": {"type": "object"},
         "n_features": _COUNT,
         "features": {"type": ["array", "null"], "items": _TEXT},
+        "columns": _list({"enum": ["number", "category", "text", "date"]}),
         "classes": _list(_LABEL),
         "new_classes": _NEW_CLASSES,
         "problem": {"type": ["string", "null"]},
@@ -100,6 +101,7 @@ _CREATE = _object(
         "parameters": {"type": "object"},
         "features": _list(_TEXT, minItems=1),
         "n_features": {"type": "integer", "minimum": 1},
+        "date_features": _list({"type": ["string", "integer"]}),
         "classes": _list(_LABEL, minItems=1),
         "new_classes": _NEW_CLASSES,
     },
@@ -119,6 +121,25 @@ _PREDICTIONS = _object(
     }
 )
 _ONE = "/v1/models/{name}"
+_OTHER, _VERSION = f"{_ONE}/challengers/{{challenger}}", f"{_ONE}/versions/{{version}}"
+_EVENT: Schema = {"type": "integer", "minimum": 1}
+_NAMED_EVENT = _object({"name": _NAME, "event": _EVENT})
+_PROMOTED = _object({"promoted": {"type": "boolean"}, "event": _EVENT})
+_CONTENDER = _object(
+    {
+        "name": _NAME,
+        "learner": {"type": "string"},
+        "parameters": {"type": "object"},
+        "start": _COUNT,
+        "applied": _COUNT,
+        "learnt": _COUNT,
+        "scored": _COUNT,
+        "error": _SHARE,
+        "kappa": {"type": ["number", "null"]},
+        "problem": {"type": ["string", "null"]},
+    }
+)
+_VERSIONS = _list(_object({**_NAMED_EVENT["properties"], "learner": _NAME}))
 
 #: Of each operation: schema and example of the request, and of the answer.
 _OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
@@ -261,6 +282,64 @@ _OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
         ),
         {"results": ["forgotten"], "forgotten": 1, "unknown": 0},
     ),
+    ("GET", f"{_ONE}/challengers"): (
+        None,
+        None,
+        _object(
+            {
+                "champion": _CONTENDER,
+                "challengers": _list(_CONTENDER),
+                "promotions": _list({"type": "object"}),
+                "versions": _VERSIONS,
+            }
+        ),
+        None,
+    ),
+    ("POST", f"{_ONE}/challengers"): (
+        _object(
+            {
+                "name": _NAME,
+                "learner": {"type": "string"},
+                "parameters": {"type": "object"},
+                "start": {"type": "string", "enum": ["log", "now"], "default": "log"},
+            },
+            ["name"],
+        ),
+        {"name": "bayes", "learner": "GaussianNB", "start": "log"},
+        _NAMED_EVENT,
+        {"name": "bayes", "event": 17},
+    ),
+    ("DELETE", _OTHER): (
+        None,
+        None,
+        _object({"withdrawn": {"type": "boolean"}}),
+        {"withdrawn": True},
+    ),
+    ("POST", f"{_OTHER}/promote"): (
+        _object({}, []),
+        {},
+        _PROMOTED,
+        {"promoted": True, "event": 18},
+    ),
+    ("POST", f"{_ONE}/rollback"): (
+        _object({"version": _NAME}, []),
+        {},
+        _PROMOTED,
+        {"promoted": True, "event": 19},
+    ),
+    ("GET", f"{_ONE}/versions"): (None, None, _object({"versions": _VERSIONS}), None),
+    ("POST", f"{_ONE}/versions"): (
+        _object({"name": _NAME, "event": _EVENT}, ["name"]),
+        {"name": "monday"},
+        _NAMED_EVENT,
+        {"name": "monday", "event": 16},
+    ),
+    ("DELETE", _VERSION): (
+        None,
+        None,
+        _object({"deleted": {"type": "boolean"}}),
+        {"deleted": True},
+    ),
     ("GET", "/healthz"): (None, None, {"type": "object"}, None),
     ("GET", "/readyz"): (None, None, {"type": "object"}, None),
 }
@@ -299,6 +378,11 @@ _QUERY: dict[str, tuple[list[tuple[str, str]], str, Schema]] = {
         [("GET", f"{_ONE}/ask")],
         "The most rows to return, the oldest first.",
         {"type": "integer", "minimum": 1, "maximum": 10000, "default": 1000},
+    ),
+    "version": (
+        [("POST", f"{_ONE}/predict"), ("GET", f"{_ONE}/file")],
+        "The version of the model; by default what it has learned by now.",
+        _NAME,
     ),
     "kind": (
         [("GET", f"{_ONE}/file")],
@@ -345,7 +429,12 @@ _MEANINGS = {
 
 def creates(method: str, path: str) -> bool:
     """Return whether an operation answers 201."""
-    return (method, path) in {("POST", "/v1/models"), ("PUT", f"{_ONE}/file")}
+    return (method, path) in {
+        ("POST", "/v1/models"),
+        ("PUT", f"{_ONE}/file"),
+        ("POST", f"{_ONE}/challengers"),
+        ("POST", f"{_ONE}/versions"),
+    }
 
 
 def described(method: str, path: str) -> bool:
@@ -411,8 +500,10 @@ def request_of(method: str, path: str) -> Schema:
 def _parameters(method: str, path: str) -> list[Schema]:
     """Return the parameters of an operation: of its path, its query, its headers."""
     found: list[Schema] = []
-    if "{name}" in path:
-        found.append({"name": "name", "in": "path", "required": True, "schema": _NAME})
+    for name in ("name", "challenger", "version"):
+        if f"{{{name}}}" in path:
+            place: Schema = {"in": "path", "required": True}
+            found.append({"name": name, **place, "schema": _NAME})
     for name, (operations, text, schema) in _QUERY.items():
         if (method, path) in operations:
             found.append(

@@ -7,12 +7,20 @@ is allocated.
 
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import chain
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
 
-from rpnb.core.columns.coding import category_numbers
+from rpnb.core.columns.coding import (
+    LONGEST_READ,
+    WIDTHS,
+    ColumnKind,
+    category_numbers,
+    date_numbers,
+    text_numbers,
+)
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.serve.http.memory import MemoryCharge
 from rpnb.serve.limits import Limits, beyond, invalid
@@ -38,8 +46,30 @@ class RequestColumns(NamedTuple):
     """their names, if the model has names"""
     missing: bool
     """whether values may be missing"""
-    categories: frozenset[int] = frozenset()
-    """columns whose values are categories: text, booleans or numbers"""
+    kinds: tuple[ColumnKind, ...] = ()
+    """what each column holds; nothing if all are numbers"""
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the rows as numbers, in which text is hashed."""
+        return sum(WIDTHS[kind] for kind in self.kinds) or self.p
+
+    @property
+    def longest_text(self) -> int:
+        """Bytes that the texts of a row may have in all."""
+        return self.kinds.count("text") * LONGEST_CHARACTER * LONGEST_READ
+
+    def places(self, kind: ColumnKind) -> list[int]:
+        """Return the columns of a kind."""
+        return [j for j, each in enumerate(self.kinds) if each == kind]
+
+    def origin(self, place: int) -> int:
+        """Return the column that a column of the rows as numbers comes from."""
+        for j, kind in enumerate(self.kinds):
+            place -= WIDTHS[kind]
+            if place < 0:
+                return j
+        return place
 
     def column(self, j: int) -> str | int:
         """Return how a column is called in messages."""
@@ -98,7 +128,7 @@ class TableParts:
             raise beyond(
                 "max_rows", limits.max_rows, f"the request has too many {part}"
             )
-        if part == "rows" and n * self.columns.p > limits.max_values:
+        if part == "rows" and n * self.columns.width > limits.max_values:
             raise beyond(
                 "max_values", limits.max_values, "the request has too many values"
             )
@@ -106,7 +136,7 @@ class TableParts:
     def reserve_rows(self, n: int) -> None:
         """Charge the memory of more rows, before they are a matrix."""
         self.expect("rows", n)
-        self.memory.add(8 * n * self.columns.p * _COPIES)
+        self.memory.add(8 * n * self.columns.width * _COPIES)
 
     def add(self, part: str, values: Any) -> None:
         """Check some values of a part, and keep them.
@@ -172,8 +202,8 @@ def _check_values(X: FloatArray, columns: RequestColumns, start: int) -> None:
     if columns.missing:
         bad &= ~np.isnan(X)
     if bad.any():
-        row, j = divmod(int(np.argmax(bad)), columns.p)
-        column = columns.column(j)
+        row, j = divmod(int(np.argmax(bad)), X.shape[1])
+        column = columns.column(columns.origin(j) if columns.kinds else j)
         rule = "must be a finite number, at most 1e150 in size"
         if np.isnan(X[row, j]):
             rule = "is missing (NaN or null), which this learner does not accept"
@@ -197,8 +227,73 @@ def _matrix_of_lists(
                 f"row {i} has {len(row)} values; the model has {columns.p} features",
                 row=i,
             )
-    if columns.categories:
-        rows = [_with_numbers(row, columns.categories) for row in rows]
+    if columns.kinds:
+        categories = columns.places("category")
+        rows = [_with_numbers(row, categories) for row in rows]
+    wide = {
+        j: _coded(rows, j, kind, columns, start)
+        for j, kind in enumerate(columns.kinds)
+        if WIDTHS[kind] > 1
+    }
+    X = _numbers_of_lists(rows, columns, start)
+    if not wide:
+        return X
+    return np.concatenate(
+        [wide.get(j, X[:, j : j + 1]) for j in range(columns.p)], axis=1
+    )
+
+
+def _coded(
+    rows: list[Any], j: int, kind: ColumnKind, columns: RequestColumns, start: int
+) -> FloatArray:
+    """Return a column of text or dates as numbers; rows have zeros in its place."""
+    values = [row[j] for row in rows]
+    for row in rows:
+        row[j] = 0
+    if kind == "text":
+        _refuse_unless(values, str, "text or null", j, columns, start)
+        return text_numbers(values)
+    what = "a date such as 2026-01-31T12:00:00" + (" or null" * columns.missing)
+    _refuse_unless(values, str, what, j, columns, start, missing=columns.missing)
+    times: list[datetime | None] = []
+    for i, value in enumerate(values, start):
+        try:
+            times.append(None if value is None else read_time(value))
+        except ValueError:
+            _refuse_value(i, j, what, columns)
+    return date_numbers(np.array(times, "M8[us]"))
+
+
+def read_time(text: str) -> datetime:
+    """Return the date and time of a text of ISO 8601, local if it has a zone."""
+    return datetime.fromisoformat(text).replace(tzinfo=None)
+
+
+def _refuse_unless(
+    values: list[Any],
+    kind: type,
+    what: str,
+    j: int,
+    columns: RequestColumns,
+    start: int,
+    *,
+    missing: bool = True,
+) -> None:
+    """Refuse the first value of another type; missing ones may be accepted."""
+    for i, value in enumerate(values, start):
+        if not (type(value) is kind or (value is None and missing)):
+            _refuse_value(i, j, what, columns)
+
+
+def _refuse_value(i: int, j: int, what: str, columns: RequestColumns) -> NoReturn:
+    column = columns.column(j)
+    raise invalid(f"row {i}, column {column} must be {what}", row=i, column=column)
+
+
+def _numbers_of_lists(
+    rows: list[Any], columns: RequestColumns, start: int
+) -> FloatArray:
+    """Return rows of numbers (n, p)."""
     kinds = set(map(type, chain.from_iterable(rows)))
     if not kinds <= {float, int}:
         _refuse_values(rows, columns, start)
@@ -209,7 +304,7 @@ def _matrix_of_lists(
         raise
 
 
-def _with_numbers(row: list[Any], categories: frozenset[int]) -> list[Any]:
+def _with_numbers(row: list[Any], categories: list[int]) -> list[Any]:
     """Return a row whose categories are numbers: of text, that of its hash."""
     row = list(row)
     for j in categories:
@@ -254,7 +349,7 @@ def _refuse_values(rows: list[Any], columns: RequestColumns, start: int) -> None
             if wrong:
                 column = columns.column(j)
                 what = "a number or null" if columns.missing else "a number"
-                if j in columns.categories:
+                if columns.kinds and columns.kinds[j] == "category":
                     what = f"text, {what}"
                 raise invalid(
                     f"row {i}, column {column} must be {what}, at most 1e150 in size",

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rpnb.estimators.checks.columns import CATEGORICAL, TEXT
 from rpnb.estimators.registry import RegisteredLearner, learners
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.serve.http.json_tables import parse_json
@@ -62,8 +63,7 @@ def read_upload(
             # Messages may repeat what the file holds.
             raise _damaged() from None
         kinds = () if learner._columns is None else learner._columns.kinds
-        if not {"number", "category"}.issuperset(kinds):
-            raise invalid("models of columns of text or dates cannot be served")
+        dates = tuple(j for j, kind in enumerate(kinds) if kind == "date")
         names = getattr(learner, "feature_names_in_", None)
         if names is not None:
             del learner.feature_names_in_
@@ -76,11 +76,16 @@ def read_upload(
     check_labels(labels)
     parameters = json.loads(json.dumps(learner._parameters_to_json()))
     parameters.pop("n_jobs", None)
+    for name, what in ((CATEGORICAL, "category"), (TEXT, "text")):
+        if what in kinds:
+            parameters[name] = [j for j, kind in enumerate(kinds) if kind == what]
     spec = ModelSpec(
         *(registered.name, parameters, p, features, None),
         from_file=True,
         new_classes=new_classes,
+        date_features=dates,
     )
+    check_size(registered.name, parameters, spec.width, limits, len(classes))
     return Upload(spec, learner, file)
 
 

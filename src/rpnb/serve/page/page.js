@@ -176,6 +176,8 @@ function showModel(value) {
     return box;
   }));
   showError(value);
+  showWaiting(value.unlabelled);
+  showContenders(value.contenders);
   showBalance(value);
   showCalibration(value.calibration);
   showConfusion(value.confusion);
@@ -223,6 +225,154 @@ function showError(value) {
       line("majority class", "s2", false, 2), line("class before", "s3", false, 3),
     ],
     marks: value.alarm_rows.map(([row]) => ({ row, name: "model", role: "s0" })),
+  });
+}
+
+// What is known before labels come.
+
+function showWaiting(value) {
+  const band = `between ${percent(value.low)} and ${percent(value.high)}`;
+  let text = value.waiting === 0 ? "No row waits for its label."
+    : value.known ? `Of ${whole(value.waiting)} rows that wait, ${percent(value.expected)} are expected to be wrong, ${band}.`
+    : `The error of ${whole(value.waiting)} rows that wait cannot be known: ${value.reason}.`;
+  if (value.outside > 0.1) text += ` ${percent(value.outside)} of the latest rows lie where labels were rare (${value.outside_column}).`;
+  if (value.skipped) text += ` Inputs are not watched: ${value.skipped}.`;
+  setText($("waiting-text"), text);
+  const points = value.curve;
+  if (points.some((point) => point[1] !== null)) {
+    const line = (name, role, shown, width, k) => ({ name, role, shown, width, gaps: true, values: points.map((point) => point[k]) });
+    chart("waiting-chart", {
+      title: text, x: { label: "rows kept", low: 0 }, y: { label: "expected error", percent: true },
+      rows: points.map((point) => point[0]),
+      series: [
+        line("expected", "s0", true, 2.6, 1), line("low end of the band", "s1", true, 1.2, 2),
+        line("high end of the band", "s1", true, 1.2, 3),
+      ],
+      marks: [],
+    });
+  }
+  if (value.moved.rows.length > 0 && value.moved.columns.length > 0) {
+    chart("moved-chart", {
+      title: "Share of each column's distribution that moved: " +
+        value.moved.columns.slice(0, 3).map(([name, far]) => `${name} ${percent(far[far.length - 1])}`).join(", "),
+      x: { label: "rows kept", low: 0 }, y: { label: "share that moved", percent: true },
+      rows: value.moved.rows,
+      series: value.moved.columns.map(([name, values], k) => ({
+        name, role: "s" + k, shown: k < 3, width: k < 3 ? 1.8 : 1.2, values,
+      })),
+      marks: [],
+    });
+  }
+  showChanges(value.latest_alarms);
+}
+
+const ALARMS = { inputs: "Inputs", predictions: "Predicted classes", errors: "Errors" };
+
+function showChanges(alarms) {
+  $("no-changes").hidden = alarms.length > 0;
+  $("changes-table").hidden = alarms.length === 0;
+  const lines = [];
+  for (const alarm of [...alarms].reverse()) {
+    const changes = alarm.changes.length > 0 ? alarm.changes.slice(0, 3) : [null];
+    for (const change of changes) {
+      const name = !change ? "no column stands out" : change.kind === "error" ? `error by ${change.name}` : change.name;
+      const cells = change ? change.cells.slice(0, 3).map(([cell, before, after]) =>
+        `${cell}: ${percent(before)} → ${percent(after)}`).join(", ") : "–";
+      lines.push(named(row(
+        cell("td", whole(alarm.row), "number"), cell("td", ALARMS[alarm.what]), cell("td", name),
+        cell("td", change ? percent(change.distance) : "–", "number"), cell("td", cells, "reason")), $("changes-table")));
+    }
+  }
+  $("changes").replaceChildren(...lines);
+}
+
+// The learner that answers, and its challengers.
+
+const signed = (x) => (x < 0 ? "−" : "+") + (100 * Math.abs(x)).toFixed(2) + " %";
+
+function verdict(each) {
+  if (each.problem) return each.problem;
+  if (!each.caught_up) return "catching up";
+  const found = each.difference;
+  if (!found || found.mean === null) return "nothing to compare yet";
+  return { challenger: "better", champion: "worse" }[found.better] || "not told apart";
+}
+
+function showContenders(value) {
+  const { champion, challengers, promotions, versions } = value;
+  $("contenders").hidden = challengers.length + promotions.length + versions.length === 0;
+  if ($("contenders").hidden) return;
+  const line = (each, difference, state) => {
+    const name = cell("th", each.name);
+    name.scope = "row";
+    return named(row(
+      name, cell("td", each.learner), cell("td", percent(each.error), "number"),
+      cell("td", percent(each.window_error), "number"),
+      cell("td", each.kappa === null ? "–" : each.kappa.toFixed(3), "number"),
+      cell("td", whole(each.scored), "number"), cell("td", difference, "number"),
+      cell("td", state, each.problem ? "bad" : ""),
+    ), $("contenders"));
+  };
+  const since = promotions.length ? `answers since event ${whole(champion.since)}` : "answers";
+  $("contender-rows").replaceChildren(line(champion, "–", since), ...challengers.map((each) => {
+    const found = each.difference;
+    const told = !found || found.mean === null ? "–"
+      : `${signed(found.mean)} (${signed(found.low)} to ${signed(found.high)})`;
+    return line(each, told, verdict(each));
+  }));
+  const when = (time) => new Date(1000 * time).toLocaleString("en-GB");
+  const changes = promotions.slice(-5).map((each) =>
+    `${each.name} ${each.rollback ? "took over again from" : "was promoted over"} ${each.before} (${when(each.time)})`);
+  const named_ = versions.map((each) => `${each.name} at event ${whole(each.event)}`);
+  setText($("promotions"), [
+    changes.length ? `Promotions: ${changes.join(", ")}.` : "No promotion yet.",
+    named_.length ? `Versions: ${named_.join(", ")}.` : "",
+  ].join(" ").trim());
+  showDifferences(challengers);
+}
+
+function showDifferences(challengers) {
+  const compared = challengers.filter((each) => each.difference && each.difference.rows > 0);
+  if (compared.length === 0) return;
+  // The first rows have intervals so wide that the rest would be a line.
+  const settled = compared.map(({ difference: { curve } }) => {
+    const width = curve[curve.length - 1][3] - curve[curve.length - 1][2];
+    return curve.filter((point) => point[3] - point[2] <= 4 * width);
+  });
+  const rows = [...new Set(settled.flat().map((point) => point[0]))].sort((a, b) => a - b);
+  const along = (curve, read) => {
+    let at = -1;
+    return rows.map((n) => {
+      while (at + 1 < curve.length && curve[at + 1][0] <= n) at += 1;
+      return at < 0 ? null : read(curve[at]);
+    });
+  };
+  // A chart keeps its series: with other challengers it is made again.
+  const names = compared.map((each) => each.name).join(" ");
+  if (charts["difference-chart"] && $("difference-chart").dataset.names !== names) {
+    charts["difference-chart"].destroy();
+    delete charts["difference-chart"];
+  }
+  $("difference-chart").dataset.names = names;
+  const told = compared.map((each) => `${each.name} ${signed(each.difference.mean)} ` +
+    `(${signed(each.difference.low)} to ${signed(each.difference.high)})`);
+  const ends = settled.flat().flatMap((point) => [point[2], point[3], 0]);
+  const [low, high] = [Math.min(...ends), Math.max(...ends)];
+  const room = 0.05 * (high - low);
+  chart("difference-chart", {
+    title: `Error less that of the answers: ${told.join("; ")}`,
+    x: { label: "rows", low: rows[0] },
+    y: { label: "difference of errors", percent: true, low: low - room, high: high + room },
+    rows,
+    series: [
+      ...compared.map((each, i) => ({
+        name: each.name, role: `s${i % 5}`, shown: true, width: 2.2,
+        values: along(settled[i], (point) => point[1]),
+        spread: along(settled[i], (point) => Math.max(point[3] - point[1], point[1] - point[2])),
+      })),
+      { name: "no difference", role: "s5", shown: false, width: 1.2, values: rows.map(() => 0) },
+    ],
+    marks: [],
   });
 }
 

@@ -1,0 +1,140 @@
+"""Expected and true error of rows whose labels have not come, on drifting streams.
+
+    python benchmarks/waiting_rows.py [--streams FOLDER]
+
+Generated streams, and NAME.npz with X and y in FOLDER, if given. Labels come `--delay`
+rows late. Every 500 rows the expected error of the rows that wait is compared with the
+true one, which comes out later. Each line: stream, learner, error rate of all rows;
+mean over these windows of |expected − true|, and of expected − true; share of windows
+whose band held the truth, and of those in which it claimed to know; share of windows in
+which it did; mean width of their bands; alarms of inputs, predicted classes and errors.
+
+    python benchmarks/waiting_rows.py --figure docs/figures/waiting-rows.svg
+
+draws the picture of the guide: inputs that leave, generated.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rpnb import PooledClassifier, RPNBClassifier, baselines
+from rpnb.datasets import streams
+from rpnb.evaluate import prequential
+from rpnb.evaluate.waiting import WaitingResult
+from rpnb.report.charts.svg import standalone
+from rpnb.report.charts.waiting import waiting_panel
+
+HEAD = (
+    *("stream", "learner", "error", "difference", "bias", "coverage"),
+    *("coverage, known", "known", "width", "alarms"),
+)
+
+
+def generated(rows: int, seed: int = 7) -> Iterator[tuple[str, Any, Any]]:
+    """Yield names, rows and labels of generated streams, most of them drifting."""
+    made = {
+        "mixture (no drift)": streams.mixture(rows, M=3, seed=seed),
+        "sea": streams.sea(rows, seed=seed),
+        "hyperplane": streams.hyperplane(rows, seed=seed),
+        "random_rbf": streams.random_rbf(rows, M=4, seed=seed),
+        "led": streams.led(rows, seed=seed),
+        "agrawal": streams.agrawal(rows, seed=seed),
+    }
+    for name, chunks in made.items():
+        X, y = map(np.concatenate, zip(*chunks, strict=True))
+        yield f"{name}, generated", X, y
+    # Inputs that move away from all labels so far, and a class mix that moves.
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, rows)
+    X = rng.normal(size=(rows, 6)) + 1.2 * y[:, None]
+    X[2 * rows // 3 :, 0] += 4.0
+    yield "inputs that leave, generated", X, y
+    share = np.where(np.arange(rows) < rows // 2, 0.5, 0.1)
+    y = (rng.random(rows) < share).astype(int)
+    yield "class mix, generated", rng.normal(size=(rows, 6)) + 0.7 * y[:, None], y
+
+
+def stored(folder: Path, rows: int) -> Iterator[tuple[str, Any, Any]]:
+    """Yield names, rows and labels of the streams in a folder."""
+    for file in sorted(folder.glob("*.npz")):
+        arrays = np.load(file)
+        X = np.ascontiguousarray(arrays["X"][:rows], np.float64)
+        yield file.stem, X, np.unique(arrays["y"][:rows], return_inverse=True)[1]
+
+
+def cells(found: WaitingResult) -> tuple[float, ...]:
+    """Return the figures of a line, after the error rate."""
+    there = ~np.isnan(found.true)
+    known = found.known & there
+    held = (found.low <= found.true) & (found.true <= found.high)
+    return (
+        found.difference,
+        float(np.nanmean(found.expected - found.true)),
+        float(held[there].mean()),
+        float(held[known].mean()) if known.any() else float("nan"),
+        float(known[there].mean()),
+        float((found.high - found.low)[known].mean()) if known.any() else 1.0,
+    )
+
+
+def measure(X: Any, y: Any, delay: int) -> Iterator[tuple[str, float, WaitingResult]]:
+    """Yield each learner, its error rate, and what was known of waiting rows."""
+    models = {
+        "Pooled": PooledClassifier(delay=delay, random_state=0),
+        "RPNB": RPNBClassifier(random_state=0),
+    }
+    result = prequential(
+        *(models, X, y),
+        metrics=["error"],
+        delay=delay,
+        labels="late",
+        references=False,
+    )
+    for name, found in result.waiting.items():
+        yield name, result[name].last("error"), found
+
+
+def draw(file: Path, rows: int, delay: int) -> None:
+    """Draw the stream whose inputs leave, for a learner that is fast."""
+    made = {name: (X, y) for name, X, y in generated(rows)}
+    result = prequential(
+        *(baselines.GaussianNB(), *made["inputs that leave, generated"]),
+        delay=delay,
+        labels="late",
+    )
+    panel = waiting_panel("GaussianNB", result.waiting["GaussianNB"])
+    file.write_text(standalone(panel), encoding="utf-8")
+
+
+def main() -> None:
+    """Print one line for each stream and learner."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--streams", type=Path)
+    parser.add_argument("--figure", type=Path)
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--delay", type=int, default=1000)
+    options = parser.parse_args()
+    if options.figure:
+        draw(options.figure, options.rows, options.delay)
+        return
+    print("|", " | ".join(HEAD), "|")
+    print("|" + "---|" * len(HEAD))
+    all_streams = [*generated(options.rows)]
+    if options.streams:
+        all_streams += stored(options.streams, options.rows)
+    for stream, X, y in all_streams:
+        for name, error, found in measure(X, y, options.delay):
+            figures = " | ".join(f"{value:.3f}" for value in (error, *cells(found)))
+            counts = "/".join(
+                str(sum(alarm.what == what for alarm in found.alarms))
+                for what in ("inputs", "predictions", "errors")
+            )
+            print(f"| {stream} | {name} | {figures} | {counts} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,350 @@
+"""Rows watched between their prediction and their label: inputs, classes, errors.
+
+`InputWatch` is shared by the learners that predict the same rows, and `LearnerWatch`
+is of one of them. Both look at multiples of 500 predicted rows, so that figures do not
+depend on how rows are cut into calls.
+
+**Inputs that have left the labels.** At each look the last 500 rows are compared with
+the last 1,000 labelled ones, and the distance of each column is compared with the
+largest that it had at looks whose rows have their labels by now: what was usual then is
+part of the residuals of past forecasts already. What is beyond that is the share of
+rows outside; the largest of all columns counts.
+"""
+
+from collections import deque
+from collections.abc import Collection, Sequence
+from typing import Any, Final, NamedTuple, final
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.estimators.drift.adwin import Adwin
+from rpnb.estimators.drift.detectors import first_alarm
+from rpnb.evaluate.waiting.changes import (
+    Change,
+    ColumnCounts,
+    ErrorCounts,
+    distance_of,
+    find_changes,
+)
+from rpnb.evaluate.waiting.columns import Cells, TableColumns
+from rpnb.evaluate.waiting.forecast import (
+    ErrorForecast,
+    ExpectedError,
+    WaitingCounts,
+)
+from rpnb.evaluate.waiting.shifts import ALPHA, WINDOW, Alarm, ShiftWatch
+
+#: Windows of labelled rows that rows after a change are compared with.
+_BEFORE: Final = 2
+#: Labelled rows after a change of errors: where the detector does not say, and least.
+_AFTER, _FEWEST_AFTER = 200, 50
+# Features that are watched, at most.
+_MOST_FEATURES: Final = 1000
+# Looks whose distances are kept until their labels have come, and alarms, at most.
+_PENDING, _ALARMS = 1000, 100
+# Looks at rows that wait, that are kept.
+_LOOKS: Final = 1024
+
+
+@final
+class InputWatch:
+    """Watches the inputs of a stream, and where those with labels are.
+
+    Parameters
+    ----------
+    names : sequence of str, optional
+        Names of the features.
+    categorical : collection of int
+        Columns whose numbers are categories.
+    """
+
+    def __init__(
+        self, names: Sequence[str] | None = None, categorical: Collection[int] = ()
+    ) -> None:
+        self.columns = TableColumns(names, categorical)
+        self.shifts = ShiftWatch()
+        self.labelled_rows = 0
+        self.outside = 0.0
+        """share of the last rows that lie where labels were rare"""
+        self.outside_column: str | None = None
+        """the column by which that is"""
+        self.skipped: str | None = None
+        """why inputs are not watched"""
+        self._labelled: FloatArray = np.zeros((0, 0))
+        self._newest = -1
+        self._usual: Any = 0.0
+        self._pending: deque[tuple[int, FloatArray]] = deque(maxlen=_PENDING)
+
+    @property
+    def rows(self) -> int:
+        """Number of predicted rows so far."""
+        return self.shifts.rows
+
+    def room(self) -> int:
+        """Return how many rows may be predicted until the next look."""
+        return WINDOW - self.rows % WINDOW
+
+    def add_predicted(self, X: Any, newest: int) -> None:
+        """Add rows that are predicted, at most `room()` of them.
+
+        `newest` is the number of the last one; numbers ascend.
+        """
+        if _width(X) > _MOST_FEATURES:
+            self.skipped = f"only up to {_MOST_FEATURES:,} features are watched"
+            self.shifts.rows += _length(X)
+            return
+        self.shifts.add(self.columns.numbers(X), *self._about())
+        if self.rows % WINDOW == 0:
+            self._look(newest)
+
+    def _about(self) -> tuple[Sequence[str], Sequence[bool], list[Any]]:
+        columns = self.columns
+        names, kinds = columns.names or (), columns.categorical or ()
+        return names, kinds, [columns.labels(j) for j in range(len(kinds))]
+
+    def add_labelled(self, X: Any, newest: int) -> None:
+        """Add rows whose labels have come, at most 500 in one call.
+
+        `newest` is the largest of their numbers.
+        """
+        if self.skipped is None:
+            rows = self.columns.numbers(X)
+            kept = [self._labelled] if len(self._labelled) else []
+            self._labelled = np.concatenate([*kept, rows])[-(_BEFORE + 2) * WINDOW :]
+        self.labelled_rows += _length(X)
+        self._newest = max(self._newest, newest)
+
+    def _look(self, number: int) -> None:
+        """Compare the last window, which ends with a row's number, with labels."""
+        known = self._labelled[-_BEFORE * WINDOW :]
+        self.outside, self.outside_column = 0.0, None
+        if len(known) < WINDOW:
+            return
+        names, kinds, _ = self._about()
+        last = self.shifts.recent()
+        distances = np.array(
+            [_apart(known[:, j], last[:, j], kind) for j, kind in enumerate(kinds)]
+        )
+        while self._pending and self._pending[0][0] <= self._newest:
+            self._usual = np.maximum(self._usual, self._pending.popleft()[1])
+        self._pending.append((number, distances))
+        beyond = distances - self._usual
+        if len(beyond) and beyond.max() > 0.0:
+            worst = int(beyond.argmax())
+            self.outside, self.outside_column = float(beyond[worst]), names[worst]
+
+    def labelled_windows(self, end: int, last: int) -> tuple[FloatArray, FloatArray]:
+        """Return the labelled rows before, and among, the `last` ones up to `end`.
+
+        `end` counts labelled rows, and is at most 500 less than all of them.
+        """
+        stop = len(self._labelled) - (self.labelled_rows - end)
+        return _windows(self._labelled, stop, last)
+
+    def feature_changes(
+        self, before: FloatArray, after: FloatArray
+    ) -> list[ColumnCounts]:
+        """Return the counts of all features in two windows, cells from the first."""
+        names, kinds, labels = self._about()
+        found = []
+        for j, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+            cells = Cells.of(before[:, j], kind)
+            counts = cells.count(before[:, j]), cells.count(after[:, j])
+            found.append(ColumnCounts("feature", name, cells, *counts, labels[j]))
+        return found
+
+
+def _windows(rows: Any, stop: int, last: int) -> tuple[Any, Any]:
+    """Return the rows before, and among, the last ones up to `stop`."""
+    split = max(stop - last, 0)
+    return rows[max(split - _BEFORE * WINDOW, 0) : split], rows[split:stop]
+
+
+def _width(X: Any) -> int:
+    """Return the number of columns of a table, or of features in dicts."""
+    return X.shape[1] if hasattr(X, "shape") else len(X[0]) if len(X) else 0
+
+
+def _length(X: Any) -> int:
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def _apart(known: FloatArray, last: FloatArray, categorical: bool) -> float:
+    """Return the distance of a column in two windows, cells from the first."""
+    cells = Cells.of(known, categorical)
+    return distance_of(cells.count(known), cells.count(last))
+
+
+class Look(NamedTuple):
+    """What was known of the rows that waited, after some rows."""
+
+    row: int
+    error: ExpectedError
+    true: float
+    """their true error rate; NaN where it is not known"""
+
+
+@final
+class LearnerWatch:
+    """Watches the predictions of a learner until their labels come.
+
+    Parameters
+    ----------
+    inputs
+        Watches the rows.
+    own_alarms
+        Whether the learner has a drift detector, whose alarms are passed on; otherwise
+        ADWIN watches its errors.
+    """
+
+    def __init__(self, inputs: InputWatch, *, own_alarms: bool = False) -> None:
+        self.inputs = inputs
+        self.forecast = ErrorForecast()
+        self.classes = ShiftWatch("predictions", "class")
+        self.waiting = WaitingCounts.of(np.zeros(0))
+        self.looks: list[Look] = []
+        self.error_alarms: list[Alarm] = []
+        self._unseen = self._scorable = 0
+        self._step = 1
+        self._detector = None if own_alarms else Adwin()
+        self._labelled: IntArray = np.zeros((0, 3), np.int64)
+
+    def add_predicted(
+        self,
+        predicted: IntArray,
+        confidence: FloatArray,
+        labels: Sequence[Any],
+        truth: IntArray | None = None,
+    ) -> None:
+        """Add predictions: numbers of labels, −1 for none, and their probabilities.
+
+        Of a probability that is NaN nothing is forecast. `truth` are the true labels,
+        where an evaluation knows them already.
+        """
+        there = predicted >= 0
+        if truth is not None:
+            self._unseen += int(((predicted != truth) & (truth >= 0) & there).sum())
+            self._scorable += int((there & (truth >= 0)).sum())
+        column = np.where(there, predicted, np.nan)[:, None]
+        self.classes.add(column, ("predicted class",), (True,), (list(labels),))
+        self.add_waiting(confidence[there])
+
+    def add_waiting(self, confidence: FloatArray) -> None:
+        """Add rows that wait, by the probabilities they were given."""
+        known = confidence[~np.isnan(confidence)]
+        self.waiting = self.waiting.plus(WaitingCounts.of(known))
+
+    def remove_waiting(self, confidence: FloatArray) -> None:
+        """Take rows away that wait no longer, by the probabilities they were given."""
+        known = confidence[~np.isnan(confidence)]
+        self.waiting = self.waiting.plus(WaitingCounts.of(known), -1)
+
+    def add_labelled(
+        self,
+        truth: IntArray,
+        predicted: IntArray,
+        confidence: FloatArray,
+        labels: Sequence[Any],
+        at: IntArray,
+        alarms: Collection[int] = (),
+    ) -> None:
+        """Add labels that have come, of the rows that `inputs` got last.
+
+        `at` says how many rows had been predicted when each came, and `alarms` at which
+        of them the learner's own detector gave an alarm.
+        """
+        there = predicted >= 0
+        wrong = predicted != truth
+        known = there & ~np.isnan(confidence)
+        self.forecast.add_labelled(confidence[known], wrong[known])
+        self.remove_waiting(confidence[there])
+        self._unseen -= int(wrong[there].sum())
+        self._scorable -= int(there.sum())
+        rows = np.stack([truth, predicted, wrong.astype(np.int64)], axis=1)
+        kept = (_BEFORE + 2) * WINDOW
+        self._labelled = np.concatenate([self._labelled, rows])[-kept:]
+        start = self.inputs.labelled_rows - len(truth)
+        found = [(i, _AFTER) for i in sorted(alarms)]
+        if self._detector is not None:
+            found = self._detected(self._detector, wrong)
+        for i, after in found:
+            windows = start + i + 1, len(truth) - i - 1, after
+            changes = self._changes(*windows, labels)
+            alarm = Alarm(int(at[i]), "errors", changes)
+            self.error_alarms = [*self.error_alarms[1 - _ALARMS :], alarm]
+
+    def _detected(self, detector: Adwin, wrong: Any) -> list[tuple[int, int]]:
+        """Return where ADWIN gives an alarm, and how many rows it takes as new."""
+        found: list[tuple[int, int]] = []
+        done, errors = 0, wrong.tolist()
+        while (alarm := first_alarm(detector, errors[done:])) >= 0:
+            done += alarm + 1
+            new = min(max(detector.width, _FEWEST_AFTER), WINDOW)
+            found.append((done - 1, new))
+        return found
+
+    def _changes(
+        self, end: int, later: int, last: int, labels: Sequence[Any]
+    ) -> tuple[Change, ...]:
+        """Compare the last labelled rows up to one with those before."""
+        before, after = _windows(self._labelled, len(self._labelled) - later, last)
+        if len(before) < _AFTER:
+            return ()
+        columns: list[ColumnCounts] = []
+        errors: list[ErrorCounts] = []
+        for j, name in enumerate(("true class", "predicted class")):
+            pair = before[:, j].astype(float), after[:, j].astype(float)
+            cells = Cells.of(pair[0], categorical=True)
+            counts = cells.count(pair[0]), cells.count(pair[1])
+            named = [*labels, "none"]
+            columns.append(ColumnCounts("class", name, cells, *counts, named))
+            errors.append(_errors(name, cells, pair, before, after, named))
+        if self.inputs.skipped is None:
+            was, now = self.inputs.labelled_windows(end, last)
+            features = self.inputs.feature_changes(was, now)
+            columns += features
+            errors += [
+                _errors(
+                    c.name, c.cells, (was[:, j], now[:, j]), before, after, c.labels
+                )
+                for j, c in enumerate(features)
+            ]
+        return find_changes(columns, errors, alpha=ALPHA)
+
+    def expected(self) -> ExpectedError:
+        """Return the expected error of the rows that wait."""
+        return self.forecast.expected(self.waiting, outside=self.inputs.outside)
+
+    def look(self) -> None:
+        """Record what is known of the rows that wait; call it where inputs look."""
+        true = self._unseen / self._scorable if self._scorable else float("nan")
+        if (self.inputs.rows // WINDOW) % self._step == 0:
+            self.looks.append(Look(self.inputs.rows, self.expected(), true))
+        if len(self.looks) > _LOOKS:
+            self._step *= 2
+            every = self._step * WINDOW
+            self.looks = [look for look in self.looks if look.row % every == 0]
+
+    @property
+    def alarms(self) -> list[Alarm]:
+        """Alarms of predicted classes and of errors, in order."""
+        found = [*self.classes.alarms, *self.error_alarms]
+        return sorted(found, key=lambda alarm: alarm.row)
+
+
+def _errors(
+    name: str,
+    cells: Cells,
+    values: tuple[FloatArray, FloatArray],
+    before: IntArray,
+    after: IntArray,
+    labels: Sequence[Any] | None,
+) -> ErrorCounts:
+    """Return rows and wrong ones by the cells of a column, in two windows."""
+    windows = []
+    for column, rows in zip(values, (before, after), strict=True):
+        at = cells.find(column)
+        wrong = np.bincount(at, rows[:, 2], len(cells)).astype(np.int64)
+        windows.append((np.bincount(at, minlength=len(cells)), wrong))
+    return ErrorCounts(name, cells, windows[0], windows[1], labels)

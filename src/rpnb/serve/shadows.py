@@ -1,0 +1,207 @@
+"""Challengers: each follows the log of its model in a thread of its own.
+
+A challenger reads the log, like everybody else who wants to know a model's state. It
+never answers, and the learner that does never waits for it. Whatever ends the process,
+nothing of it is lost: what it knows is a function of the log.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, final
+
+from rpnb.serve.arrivals import advance
+from rpnb.serve.history import Contender
+from rpnb.serve.log import open_log
+from rpnb.serve.models import SavedState, ServedModel
+from rpnb.serve.snapshots import restore, stored_models
+
+log = logging.getLogger("rpnb.serve")
+
+# Rows that are learned at a time; the others have their turn in between.
+_CHUNK = 2_000
+_PAUSE = 0.002
+_PATIENCE = 1.0
+
+#: Writes a snapshot, then sets the event.
+KeepState = Callable[[ServedModel, SavedState, threading.Event], None]
+
+
+@final
+class Shadow:
+    """One challenger.
+
+    Parameters
+    ----------
+    folder
+        Where the log is.
+    served
+        The model.
+    contender
+        The challenger.
+    keep
+        Writes its state to the log.
+    every
+        Rows learned, and seconds, after which its state is written.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        served: ServedModel,
+        contender: Contender,
+        keep: KeepState,
+        every: tuple[int, float],
+    ) -> None:
+        self.contender = contender
+        self.model: ServedModel | None = None
+        """its state, once it was read from the log"""
+        self.problem: str | None = None
+        """why it does not learn any more"""
+        self.settled = 0
+        """the last event that it may read"""
+        self._folder, self._served, self._keep = folder, served, keep
+        self._every = every
+        self._kept = (0, time.monotonic())
+        self._wake = threading.Event()
+        self._asked: threading.Event | None = None
+        self._closing = False
+        self._thread = threading.Thread(
+            target=self._run, name=f"rpnb-challenger-{contender.number}", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether it has learned all that it may."""
+        model = self.model
+        return (
+            self.problem is None
+            and model is not None
+            and model.applied >= min(self.settled, self._served.applied)
+        )
+
+    def settle(self, event: int) -> None:
+        """Let it read the log up to an event."""
+        self.settled = max(self.settled, event)
+        self._wake.set()
+
+    def keep_state(self, seconds: float) -> bool:
+        """Write its state now; return whether that was done in time."""
+        asked = threading.Event()
+        self._asked = asked
+        self._wake.set()
+        return asked.wait(seconds)
+
+    def close(self) -> None:
+        """End it; what it has learned is in the log."""
+        self._closing = True
+        self._wake.set()
+
+    def _run(self) -> None:
+        try:
+            with closing(open_log(self._folder, read_only=True)) as connection:
+                self._follow(connection)
+        except Exception as error:
+            log.exception("a challenger failed")
+            self.problem = (
+                f"challenger {self.contender.name} cannot learn: "
+                f"{type(error).__name__}: {error}"
+            )
+
+    def _follow(self, connection: Any) -> None:
+        rows = stored_models(connection)
+        row = next((each for each in rows if each[0] == self._served.id), None)
+        if row is None:
+            return  # it was deleted
+        # The snapshot alone: what comes after it is learned in parts below.
+        number = self.contender.number
+        self.model = restore(connection, row, number, replay=False).model
+        self.problem = self.model.broken
+        self._kept = (self.model.scores.learnt, time.monotonic())
+        while not self._closing:
+            self._wake.wait(_PATIENCE)
+            self._wake.clear()
+            if self.problem is None:
+                self._catch_up(connection, self.model)
+
+    def _catch_up(self, connection: Any, model: ServedModel) -> None:
+        """Learn the events that are settled, and write the state if it is time."""
+        limit = self.settled + 1
+        if model.applied < self.settled:
+            for _ in advance(connection, model, chunk=_CHUNK, before=limit):
+                if self._closing:
+                    return
+                self._keep_if_due(model)
+                time.sleep(_PAUSE)
+        self._keep_if_due(model)
+
+    def _keep_if_due(self, model: ServedModel) -> None:
+        rows, at = self._kept
+        new = model.scores.learnt - rows
+        asked, self._asked = self._asked, None
+        due = new >= self._every[0] or (
+            new != 0 and time.monotonic() - at >= self._every[1]
+        )
+        if asked is None and not due:
+            return
+        state = model.saved() if new else None
+        if state is None:
+            if asked is not None:
+                asked.set()
+            return
+        self._kept = (model.scores.learnt, time.monotonic())
+        self._keep(model, state, asked or threading.Event())
+
+
+@final
+class Shadows:
+    """The challengers of all models."""
+
+    def __init__(self, folder: Path, keep: KeepState, every: tuple[int, float]) -> None:
+        self._folder, self._keep, self._every = folder, keep, every
+        self._found: dict[int, dict[int, Shadow]] = {}
+        self._settled: dict[int, int] = {}
+
+    def __bool__(self) -> bool:
+        return any(self._found.values())
+
+    def of(self, model: ServedModel) -> dict[int, Shadow]:
+        """Return the challengers of a model by their numbers."""
+        return self._found.get(model.id, {})
+
+    def settle(self, model: int, event: int) -> None:
+        """Let the challengers of a model read the log up to an event."""
+        self._settled[model] = max(self._settled.get(model, 0), event)
+        for shadow in list(self._found.get(model, {}).values()):
+            shadow.settle(event)
+
+    def sync(self, model: ServedModel, *, again: bool = False) -> None:
+        """Start and end challengers as the model's history says.
+
+        With `again`, all begin with what the log has now: rows were forgotten.
+        """
+        running = self._found.setdefault(model.id, {})
+        wanted = {each.number: each for each in model.history.challengers}
+        for number in list(running):
+            if again or number not in wanted:
+                running.pop(number).close()
+        for number, contender in wanted.items():
+            if number not in running:
+                shadow = Shadow(self._folder, model, contender, self._keep, self._every)
+                shadow.settle(self._settled.get(model.id, 0))
+                running[number] = shadow
+
+    def drop(self, kept: set[int]) -> None:
+        """End the challengers of models that were deleted."""
+        for number in self._found.keys() - kept:
+            for shadow in self._found.pop(number).values():
+                shadow.close()
+            self._settled.pop(number, None)
+
+    def close(self) -> None:
+        """End all."""
+        self.drop(set())

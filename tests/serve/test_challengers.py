@@ -1,0 +1,371 @@
+"""Challengers learn beside the learner that answers, and one call changes the two."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rpnb.client import Client, ServeError
+from rpnb.evaluate.differences import DifferenceTracker
+from rpnb.serve.comparison import Comparison
+from rpnb.serve.log import open_log
+from rpnb.serve.snapshots import check, replay_from_base, stored_models
+from serve.process import ServerProcess
+from serve.streams import clusters
+
+CLASSES = ["ash", "elm", "oak"]
+Start = Callable[..., ServerProcess]
+
+
+class Life:
+    """A client that lets rows wait, labels them late or never, learns and observes."""
+
+    def __init__(self, client: Client, name: str, seed: int = 0) -> None:
+        self.client, self.name = client, name
+        self.rng = np.random.default_rng(seed)
+        self.waiting: list[tuple[str, str]] = []
+        self.answers: list[Any] = []
+        self.turn = 0
+
+    def go_on(self, turns: int) -> None:
+        for _ in range(turns):
+            self.turn += 1
+            X, y = clusters(15, seed=1000 + self.turn)
+            X += 0.8 * np.random.default_rng(self.turn).normal(size=X.shape)
+            if self.turn % 5 == 0:
+                self.answers += self.client.observe(self.name, X, y)
+            elif self.turn % 7 == 0:
+                self.client.learn(self.name, X, y)
+            else:
+                ids = [f"{self.turn}-{i}" for i in range(15)]
+                found = self.client.predict(self.name, X, remember=True, ids=ids)
+                self.answers += [*found.labels, *found.confidence]
+                self.waiting += zip(ids[1:], y[1:], strict=True)
+            self.rng.shuffle(self.waiting)
+            now, self.waiting = self.waiting[:12], self.waiting[12:]
+            if now:
+                named = [each for each, _ in now]
+                labels = [label for _, label in now]
+                result = self.client.label(self.name, named, labels)
+                self.answers += result.results
+
+
+def caught_up(client: Client, name: str) -> dict[str, Any]:
+    """Return the figures once all challengers have learned everything."""
+    until = time.monotonic() + 60.0
+    while time.monotonic() < until:
+        found = client.challengers(name)
+        applied = found["champion"]["applied"]
+        for each in found["challengers"]:
+            assert each["problem"] is None
+        if all(
+            each["caught_up"] and each["applied"] == applied
+            for each in found["challengers"]
+        ):
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"challengers are behind: {found}")
+
+
+def figures(of: dict[str, Any]) -> dict[str, Any]:
+    return {key: of[key] for key in ("learnt", "scored", "error", "references")}
+
+
+def all_sound(server: ServerProcess) -> list[str]:
+    lines = list(check(server.folder))
+    assert [line for sound, line in lines if not sound] == []
+    return [line for _, line in lines]
+
+
+def state(server: ServerProcess, name: str, contender: int | None) -> bytes | None:
+    """Return what a replay of the whole log, event by event, leads to."""
+    with closing(open_log(server.folder, read_only=True)) as connection:
+        row = next(r for r in stored_models(connection) if r[1] == name)
+        *_, (_, model) = replay_from_base(connection, row, contender, chunk=1)
+        return model.to_bytes()
+
+
+def test_the_champion_is_the_same_with_and_without_challengers(client: Client) -> None:
+    lives = {}
+    for name in ("with", "without"):
+        client.create(
+            name, "RPNB", features=4, classes=CLASSES, n_estimators=5, random_state=1
+        )
+        lives[name] = Life(client, name)
+        lives[name].go_on(4)
+    client.challenge("with", "nb", "GaussianNB")
+    client.challenge("with", "pool", "Pooled", start="now", window=300, random_state=0)
+    for life in lives.values():
+        life.go_on(30)
+    assert lives["with"].answers == lives["without"].answers
+    assert client.download("with") == client.download("without")
+    with_, without = client.model("with"), client.model("without")
+    assert figures(with_) == figures(without)
+    assert caught_up(client, "with")["champion"]["scored"] == without["scored"]
+
+
+def test_a_challenger_has_the_figures_it_would_have_as_the_champion(
+    client: Client, shared: ServerProcess
+) -> None:
+    given: dict[str, Any] = {"n_estimators": 4, "random_state": 2}
+    client.create("a", "GaussianNB", features=4, classes=CLASSES)
+    client.create("b", "RPNB", features=4, classes=CLASSES, **given)
+    alone = Life(client, "b", 3)
+    life = Life(client, "a", 3)
+    alone.go_on(40)
+    life.go_on(20)
+    client.challenge("a", "rpnb", "RPNB", **given)  # replays what was before it
+    client.challenge("a", "same", "GaussianNB")
+    life.go_on(20)
+    found = caught_up(client, "a")
+    rpnb, same = found["challengers"]
+    assert figures(rpnb) == figures(client.model("b"))
+    assert figures(same) == figures(client.model("a"))
+    assert same["kappa"] == found["champion"]["kappa"]
+    assert same["difference"]["mean"] == 0.0
+    assert rpnb["difference"]["rows"] == found["champion"]["scored"] > 300
+    assert rpnb["difference"]["mean"] == pytest.approx(
+        rpnb["error"] - found["champion"]["error"]
+    )
+    low, high = rpnb["difference"]["low"], rpnb["difference"]["high"]
+    assert low < rpnb["difference"]["mean"] < high
+    # Its state, too, is that of a model of its own.
+    client.promote("a", "rpnb")
+    assert client.download("a") == client.download("b")
+
+
+def test_one_that_starts_now_learns_what_comes(client: Client) -> None:
+    client.create("now", "GaussianNB", features=4, classes=CLASSES)
+    life = Life(client, "now")
+    life.go_on(6)
+    before = client.model("now")["learnt"]
+    client.challenge("now", "late", "GaussianNB", start="now")
+    life.go_on(10)
+    (found,) = caught_up(client, "now")["challengers"]
+    assert found["learnt"] == client.model("now")["learnt"] - before
+    client.withdraw("now", "late")
+    assert client.challengers("now")["challengers"] == []
+    client.challenge("now", "late", "GaussianNB")  # the name is free again
+    assert len(caught_up(client, "now")["challengers"]) == 1
+
+
+def test_promotion_and_rollback_over_kills(start: Start) -> None:
+    server = start("--snapshot-rows", "100")
+    rows = 0
+    with Client(server.address) as client:
+        client.create("m", "GaussianNB", features=4, classes=CLASSES)
+        life = Life(client, "m")
+        life.go_on(12)
+        number = client.challenge("m", "rpnb", "RPNB", n_estimators=4, random_state=0)[
+            "event"
+        ]
+        life.go_on(8)
+        promoted = client.promote("m", "rpnb")
+        assert promoted["promoted"]
+        assert client.model("m")["learner"] == "RPNB"
+        life.go_on(9)
+        found = caught_up(client, "m")
+        assert found["champion"]["name"] == "rpnb"
+        assert found["champion"]["since"] == promoted["event"]
+        (first,) = found["challengers"]
+        assert first["name"] == "first"
+        assert 0 < first["difference"]["rows"] < found["champion"]["scored"]
+        rows = client.model("m")["learnt"]
+        served = client.download("m")
+    server.kill()
+    assert state(server, "m", None) == state(server, "m", number)
+    all_sound(server)
+    server = start("--snapshot-rows", "100")
+    with Client(server.address) as client:
+        assert client.download("m") == served
+        again = caught_up(client, "m")
+        for old, new in zip(
+            [found["champion"], *found["challengers"]],
+            [again["champion"], *again["challengers"]],
+            strict=True,
+        ):
+            assert old == new
+        life.client = client
+        life.go_on(5)
+        client.roll_back("m")
+        assert client.model("m")["learner"] == "GaussianNB"
+        life.go_on(5)
+        assert client.model("m")["learnt"] > rows
+        names = [each["name"] for each in client.challengers("m")["promotions"]]
+        assert names == ["rpnb", "first"]
+        caught_up(client, "m")
+    server.stop()
+    assert len([line for line in all_sound(server) if "challenger rpnb" in line]) > 1
+    # The first learner has learned all events, whoever answered.
+    plain = start()
+    with Client(plain.address) as client:
+        content = client.download("m")
+    plain.stop()
+    assert state(plain, "m", 0) is not None
+    assert len(content) > 0
+
+
+def test_versions_are_states_as_of_an_event(start: Start) -> None:
+    server = start("--snapshot-rows", "60")
+    X, _ = clusters(30, seed=77)
+    with Client(server.address) as client:
+        client.create("m", "GaussianNB", features=4, classes=CLASSES)
+        life = Life(client, "m")
+        life.go_on(6)
+        event, labels = client.model("m")["applied"], client.predict("m", X).labels
+        file = client.download("m")
+        life.go_on(6)
+        client.name_version("m", "early", event)
+        client.name_version("m", "now")
+        assert client.download("m", version="early") == file
+        assert client.predict("m", X, version="early").labels == labels
+        assert client.download("m", version="now") == client.download("m")
+        client.roll_back("m", "early")
+        assert client.download("m") == file
+        life.go_on(6)
+        assert client.download("m") != file
+        after = client.download("m")
+    server.kill()
+    server = start()
+    with Client(server.address) as client:
+        assert client.download("m") == after
+        assert client.download("m", version="early") == file
+        client.drop_version("m", "early")
+        with pytest.raises(ServeError, match="no version"):
+            client.download("m", version="early")
+        assert client.challengers("m")["champion"]["name"] == "early-1"
+    server.stop()
+    all_sound(server)
+
+
+def test_what_is_forgotten_is_forgotten_by_all(start: Start) -> None:
+    server = start("--snapshot-rows", "50")
+    with Client(server.address) as client:
+        for name in ("m", "other"):
+            client.create(name, "GaussianNB", features=4, classes=CLASSES)
+        client.challenge("m", "rpnb", "RPNB", n_estimators=4, random_state=0)
+        life = Life(client, "m")
+        life.go_on(3)
+        client.name_version("m", "before")
+        event = client.model("m")["applied"]
+        X, y = clusters(3, seed=5)
+        client.predict("m", X, remember=True, ids=["x", "y", "z"])
+        client.label("m", ["x", "y", "z"], y)
+        client.name_version("m", "after")
+        life.go_on(8)
+        caught_up(client, "m")
+        before, after = (
+            client.download("m", version=each) for each in ("before", "after")
+        )
+        assert client.forget("m", ["x", "y", "z"]) == ["forgotten"] * 3
+        caught_up(client, "m")
+        assert client.download("m", version="before") == before
+        # Nothing else came between the two versions.
+        assert client.download("m", version="after") == before != after
+        client.promote("m", "rpnb")
+        promoted = client.download("m")
+        number = client.challengers("m")["promotions"][0]["event"]
+        assert number > event
+    server.kill()
+    assert state(server, "m", None) is not None
+    all_sound(server)
+    server = start()
+    with Client(server.address) as client:
+        assert client.download("m") == promoted
+
+
+def test_a_challenger_that_cannot_learn_leaves_the_champion_alone(
+    client: Client,
+) -> None:
+    client.create("holes", "Pooled", features=2, window=300, random_state=0)
+    client.challenge("holes", "aw", "GaussianNB")
+    client.learn("holes", [[1.0, 2.0], [2.0, float("nan")]], ["a", "b"])
+    until = time.monotonic() + 30.0
+    while client.challengers("holes")["challengers"][0]["problem"] is None:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    client.learn("holes", [[1.0, 2.0]], ["a"])
+    assert client.model("holes")["learnt"] == 3
+    with pytest.raises(ServeError, match="challenger aw cannot learn") as caught:
+        client.promote("holes", "aw")
+    assert caught.value.status == 409
+    client.withdraw("holes", "aw")
+
+
+def test_refusals(client: Client) -> None:
+    client.create("r", "GaussianNB", features=2, classes=["a", "b"])
+
+    def refused(status: int, message: str, call: Callable[[], object]) -> None:
+        with pytest.raises(ServeError, match=message) as caught:
+            call()
+        assert caught.value.status == status
+
+    refused(422, "learner must be one of", lambda: client.challenge("r", "c", "Nobody"))
+    refused(422, "start must be", lambda: client.challenge("r", "c", start="then"))
+    refused(422, "name must be", lambda: client.challenge("r", "no/name", "PA"))
+    refused(409, "of this name already", lambda: client.challenge("r", "first", "PA"))
+    refused(404, "no model", lambda: client.challenge("nobody", "c", "PA"))
+    refused(404, "no challenger", lambda: client.promote("r", "c"))
+    refused(404, "no challenger", lambda: client.withdraw("r", "c"))
+    refused(409, "answers already", lambda: client.promote("r", "first"))
+    refused(409, "name a version", lambda: client.roll_back("r"))
+    refused(404, "no version", lambda: client.roll_back("r", "v"))
+    refused(422, "event must be a number", lambda: client.name_version("r", "v", 7))
+    for k in range(4):
+        client.challenge("r", f"c{k}", "PA")
+    refused(413, "max_challengers is 4", lambda: client.challenge("r", "c4", "PA"))
+    client.create("big", "OnlineBayes", features=2000)
+    refused(
+        413,
+        "the model and its challengers would hold too many numbers: max_state",
+        lambda: [client.challenge("big", f"c{k}", "OnlineBayes") for k in range(4)],
+    )
+
+
+def test_a_comparison_is_that_of_the_library_and_survives_a_snapshot() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 2000).tolist()
+    own = [a if rng.random() < 0.8 else 9 for a in y]
+    other = [a if rng.random() < 0.6 else 9 for a in y]
+    found = Comparison()
+    for start in range(0, 2000, 100):
+        some = slice(start, start + 100)
+        found.add(y[some], own[some], other[some])
+        found = Comparison.from_json(json.loads(json.dumps(found.to_json())))
+    tracker = DifferenceTracker(("own", "other"), (), "error")
+    wrong = [[float(a != b) for a, b in zip(y, z, strict=True)] for z in (own, other)]
+    tracker.add(np.array(wrong))
+    tracker.add_checkpoint()
+    expected = tracker.difference("own", "other")
+    assert expected is not None
+    summary = found.summary()
+    assert [summary[key] for key in ("mean", "low", "high")] == [
+        expected.mean[-1],
+        expected.low[-1],
+        expected.high[-1],
+    ]
+    assert summary["better"] == "challenger"
+    assert summary["curve"][-1][0] == 2000
+    assert len(summary["curve"]) <= 201
+
+
+def test_deleting_a_model_leaves_nothing_of_its_challengers(start: Start) -> None:
+    server = start("--snapshot-rows", "20")
+    with Client(server.address) as client:
+        client.create("m", "GaussianNB", features=4, classes=CLASSES)
+        client.challenge("m", "rpnb", "RPNB", n_estimators=4, random_state=0)
+        Life(client, "m").go_on(10)
+        client.name_version("m", "v")
+        client.promote("m", "rpnb")
+        client.delete("m")
+    server.stop()
+    with closing(sqlite3.connect(server.folder / "log.sqlite")) as log:
+        for table in ("events", "rows", "snapshots", "observed", "keys"):
+            count = f"SELECT count(*) FROM {table}"  # noqa: S608 - our own words
+            (left,) = log.execute(count).fetchone()
+            assert left == (1 if table == "keys" else 0), table

@@ -1,0 +1,142 @@
+"""What the service knows before labels come: as the library, and after a restart."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from rpnb.baselines import make
+from rpnb.client import Client
+from rpnb.evaluate.waiting import ErrorForecast
+from rpnb.serve.log import open_log
+from rpnb.serve.models import ServedModel
+from rpnb.serve.snapshots import restore, stored_models
+from rpnb.serve.waiting import Followers
+from serve.process import ServerProcess
+
+
+def rows(n: int, seed: int = 0) -> tuple[Any, list[str]]:
+    """Return rows whose second feature moves at two thirds of the stream."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    X = rng.normal(size=(n, 3)) + y[:, None]
+    X[2 * n // 3 :, 1] += 4.0
+    return X, np.array(["ash", "elm"])[y].tolist()
+
+
+def unlabelled(server: ServerProcess, name: str) -> Any:
+    """Return what the service knows of predictions without labels."""
+    return httpx.get(f"{server.address}/v1/models/{name}/scores").json()["unlabelled"]
+
+
+def fill(client: Client, name: str, n: int, late: int, step: int = 100) -> Any:
+    """Predict rows in parts, and label each part `late` parts later; return errors."""
+    client.create(name, "GaussianNB", features=3, classes=["ash", "elm"])
+    X, y = rows(n)
+    client.learn(name, X[:50], y[:50])
+    asked: list[Any] = []
+    for start in range(0, n, step):
+        part = slice(start, start + step)
+        found = client.predict(name, X[part], remember=True)
+        asked.append((found.ids, y[part], found.labels, found.confidence))
+        if len(asked) > late:
+            ids, labels, *_ = asked[-1 - late]
+            client.label(name, ids, labels)
+    return asked
+
+
+def test_figures_are_those_of_the_library(
+    shared: ServerProcess, client: Client
+) -> None:
+    asked = fill(client, "before-labels", 3000, late=3)
+    found = unlabelled(shared, "before-labels")
+    forecast = ErrorForecast()
+    for _, labels, predicted, confidence in asked[:-3]:
+        wrong = [a != b for a, b in zip(labels, predicted, strict=True)]
+        forecast.add_labelled(confidence, wrong)
+    last = np.concatenate([confidence for *_, confidence in asked[-3:]])
+    expected = forecast.expected(last, outside=found["outside"])
+    assert found["waiting"] == 300
+    assert (found["expected"], found["low"], found["high"]) == pytest.approx(
+        (expected.expected, expected.low, expected.high)
+    )
+    assert found["known"] == expected.known
+    inputs = [each for each in found["latest_alarms"] if each["what"] == "inputs"]
+    assert inputs[0]["row"] == 2500
+    assert inputs[0]["changes"][0]["name"] == "x2"
+    assert found["moved"]["rows"][-1] == 3000
+    assert {name for name, _ in found["moved"]["columns"]} == {
+        *("x1", "x2", "x3", "predicted class")
+    }
+    text = httpx.get(f"{shared.address}/metrics").text
+    for name in ("expected", "low", "high", "known", "outside", "alarms"):
+        assert f'rpnb_model_waiting_{name}{{model="before-labels"}}' in text
+    assert 'rpnb_model_input_moved{feature="x2",model="before-labels"}' in text
+
+
+def served(server: ServerProcess, name: str) -> ServedModel:
+    """Return a model as the log of a server has it."""
+    connection = open_log(server.folder, read_only=True)
+    row = next(row for row in stored_models(connection) if row[1] == name)
+    model = restore(connection, row).model
+    connection.close()
+    return model
+
+
+def test_a_follower_that_begins_later_finds_the_same(
+    start: Callable[..., ServerProcess],
+) -> None:
+    server = start()
+    with Client(server.address, timeout=300) as client:
+        fill(client, "one", 1200, late=2)
+        early = unlabelled(server, "one")
+        X, y = rows(900, seed=1)
+        found = client.predict("one", X, remember=True)
+        client.label("one", found.ids[:400], y[:400])
+        followed = _later(server, early)
+    model = served(server, "one")
+    found = json.loads(json.dumps(Followers(server.folder).details(model)))
+    assert found == followed
+    server.kill()
+    again = start()
+    assert unlabelled(again, "one") == followed
+
+
+def _later(server: ServerProcess, early: Any) -> Any:
+    """Return the figures once they are read again."""
+    for _ in range(100):
+        found = unlabelled(server, "one")
+        if found["rows"] != early["rows"]:
+            return found
+    raise AssertionError("the log was not read again")
+
+
+def test_rows_that_are_forgotten_are_in_no_figure(
+    start: Callable[..., ServerProcess],
+) -> None:
+    server = start()
+    with Client(server.address, timeout=300) as client:
+        asked = fill(client, "one", 1000, late=2)
+        assert unlabelled(server, "one")["rows"] == 1000
+        client.forget("one", asked[-1][0])
+        found = unlabelled(server, "one")
+        assert (found["rows"], found["waiting"]) == (900, 100)
+        client.forget("one", asked[0][0])
+        assert unlabelled(server, "one")["rows"] == 800
+
+
+def test_learners_without_probabilities_have_alarms_only(
+    shared: ServerProcess, client: Client
+) -> None:
+    assert not hasattr(make("PA"), "predict_proba")
+    client.create("silent", "PA", features=3, classes=["ash", "elm"])
+    X, y = rows(1600)
+    client.learn("silent", X[:50], y[:50])
+    client.predict("silent", X, remember=True)
+    found = unlabelled(shared, "silent")
+    assert (found["waiting"], found["expected"], found["known"]) == (0, None, False)
+    assert found["latest_alarms"][0]["row"] == 1500
+    assert found["latest_alarms"][0]["changes"][0]["name"] == "x2"
