@@ -34,6 +34,7 @@ TICK = 15
 METRICS: tuple[Metric, ...] = ("error", "log_loss", "auc")
 LEARNERS = (
     "Pooled, varying",
+    "Pooled, varying, delay=0",
     "Pooled, constant",
     "Pooled, not told",
     "RPNB",
@@ -132,8 +133,9 @@ def make(name: str, delay: int) -> Any:
         from river.tree import HoeffdingTreeClassifier
 
         return HoeffdingTreeClassifier()
-    if name == "Pooled, varying":
-        return PooledClassifier(delay=delay, delays="varying", random_state=0)
+    if name.startswith("Pooled, varying"):
+        usual = 0 if name.endswith("=0") else delay
+        return PooledClassifier(delay=usual, delays="varying", random_state=0)
     return PooledClassifier(
         delay=delay if name == "Pooled, constant" else 0, random_state=0
     )

@@ -109,10 +109,10 @@ def test_a_pool_of_varying_delays_is_that_of_the_loop(
     delays = np.array(data.draw(st.lists(st.integers(0, 25), min_size=n, max_size=n)))
     never = np.random.default_rng(seed).random(n) < 0.1
     arrival = np.where(never, np.inf, np.arange(n) + np.maximum(delays, 1))
-    model, ids, answers = pool(delays="varying"), {}, []
+    model, answers = pool(delays="varying"), []
+    ids: dict[int, Any] = {}
     for t in range(n + 30):
-        due = np.flatnonzero(arrival == t) if t < n else []
-        for s in due:
+        for s in np.flatnonzero(arrival == t).tolist() if t < n else []:
             if s in ids:
                 model.learn_later(ids[s], y[s : s + 1])
             else:

@@ -23,6 +23,8 @@ from serve.process import ServerProcess
 ROUTES: dict[tuple[str, str], str | None] = {
     ("POST", "/v1/models/{name}/predict"): "predict",
     ("POST", "/v1/models/{name}/explain"): "predict",
+    ("POST", "/v1/models/{name}/ask"): "predict",
+    ("GET", "/v1/models/{name}/ask"): "predict",
     ("POST", "/v1/models/{name}/labels"): "learn",
     ("POST", "/v1/models/{name}/observe"): "learn",
     ("POST", "/v1/models/{name}/learn"): "learn",
@@ -59,6 +61,7 @@ LABELLED = '{"rows": [[1.0, 2.0]], "labels": ["a"]}'
 BODIES = {
     "predict": ROWS,
     "explain": ROWS,
+    "ask": ROWS,
     "labels": '{"ids": ["kept"], "labels": ["b"]}',
     "observe": LABELLED,
     "learn": LABELLED,

@@ -613,25 +613,24 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         if not found:
             return self
         joined, numbers = number_labels(labels, self.classes_, self._index, None)
-        if joined is not self.classes_:
-            check_class_weight(self._class_weight, joined, whole=False)
         with lock_of(self):
-            if joined is not self.classes_:
-                state = self._state_with_classes(joined, np.zeros(0, np.int64))
-                self._set_classes(joined)
-                self._state = state
-            self._learn_waiting(found, numbers, weight)
+            self._add_classes(joined)
+            self._learn_waiting(self._rows_waiting(), found, numbers, weight)
         return self
 
-    def _learn_waiting(self, ids: list[int], y: IntArray, weight: FloatArray) -> None:
-        """Learn rows that wait, of known classes y."""
-        X, _ = self._rows_waiting().get(ids)
+    def _learn_waiting(
+        self, past: WaitingRows, ids: list[int], y: IntArray, weight: FloatArray
+    ) -> None:
+        """Learn rows that were predicted in the past, of known classes y."""
+        past.align(self.classes_, self._state.outputs)
+        X, _ = past.get(ids)
         each = _weight_of_each(self._row_weights(y, weight), y.shape[0])
         jobs = threads_for(self.n_jobs, y.shape[0])
         parts = [slice(0, y.shape[0])]
         for part in parts if self._categories is None else self._parts_of_layouts(y):
             # A new layout may have other members.
-            _, scores = self._rows_waiting().get(ids[part])
+            past.align(self.classes_, self._state.outputs)
+            _, scores = past.get(ids[part])
             features, w = X[part], each[part]
             if self._categories is not None:
                 features = self._categories.learn(features, y[part], w)
@@ -640,7 +639,40 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             )
             if self._categories is not None and self._categories.seen in LOOKS:
                 self._look_at_categories()
-        self._rows_waiting().remove(ids)
+        past.remove(ids)
+
+    def _predict_kept(self, X: Any) -> tuple[LabelArray, FloatArray, list[bytes]]:
+        """Predict the next rows; return labels, probabilities, and scores as bytes.
+
+        For callers that keep rows until their labels come, and `_learn_kept` them.
+        """
+        self._require_varying("predict_later")
+        rows = self._rows_to_predict(X)
+        numbers, log_P, scores = predict_recorded(self._state, rows)
+        past = WaitingRows(self.classes_, tuple(self._state.outputs))
+        return decode(numbers, self.classes_), exp(log_P), past.pack(scores)
+
+    def _learn_kept(self, X: Any, y: Any, kept: Sequence[bytes]) -> None:
+        """Learn rows with their labels and the scores of `_predict_kept`."""
+        self._require_varying("learn_later")
+        self._check_unchanged()
+        rows, labels = self._coded_rows(X), as_labels(y)
+        accept_rows(self, X, first=False)
+        joined, numbers = number_labels(labels, self.classes_, self._index, None)
+        with lock_of(self):
+            self._add_classes(joined)
+            past = WaitingRows(self.classes_, tuple(self._state.outputs))
+            ids = past.add_packed(rows, kept)
+            self._learn_waiting(past, ids, numbers, _ONE)
+
+    def _add_classes(self, joined: LabelArray) -> None:
+        """Add the classes that are new among all classes, sorted."""
+        if joined is self.classes_:
+            return
+        check_class_weight(self._class_weight, joined, whole=False)
+        state = self._state_with_classes(joined, np.zeros(0, np.int64))
+        self._set_classes(joined)
+        self._state = state
 
     def _rows_waiting(self) -> WaitingRows:
         """Return the rows that wait, with scores of the present classes and members."""

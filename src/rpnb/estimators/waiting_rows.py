@@ -4,6 +4,8 @@ A model keeps them, and so does its file. There are at most `MOST_WAITING`: beyo
 that, the oldest are forgotten, as their labels may never come.
 """
 
+import json
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -112,6 +114,30 @@ class WaitingRows:
                 new[k, known] = before[place] if place >= 0 else silent
             self.rows[i] = (x, new)
         self.classes, self.outputs = classes, outputs
+
+    # Bytes, for those who keep rows elsewhere
+
+    def pack(self, scores: FloatArray) -> list[bytes]:
+        """Return scores (n, K, M) of the present classes and outputs, row by row."""
+        names = [self.classes.tolist(), list(self.outputs)]
+        header = json.dumps(names).encode()
+        start = struct.pack("<I", len(header)) + header
+        return [start + each.astype("<f8").tobytes() for each in scores]
+
+    def add_packed(self, X: FloatArray, packed: Sequence[bytes]) -> list[int]:
+        """Add rows (n, p) with scores that `pack` has packed; return their numbers."""
+        ids: list[int] = []
+        for x, content in zip(X, packed, strict=True):
+            size = 4 + struct.unpack_from("<I", content)[0]
+            classes, outputs = json.loads(content[4:size])
+            scores = np.frombuffer(content, "<f8", offset=size).astype(np.float64)
+            one = WaitingRows(np.array(classes), tuple(outputs))
+            one.rows[0] = (x, scores.reshape(len(outputs), len(classes)))
+            one.align(self.classes, self.outputs)
+            ids.append(self.number)
+            self.rows[self.number] = one.rows[0]
+            self.number += 1
+        return ids
 
     # Files
 

@@ -55,6 +55,8 @@ def make_app(writer: Writer, metrics: Metrics) -> tuple[FastAPI, asyncio.Event]:
         ("POST", f"{one}/observe", rows.observe),
         ("POST", f"{one}/learn", rows.learn),
         ("POST", f"{one}/explain", rows.explain),
+        ("POST", f"{one}/ask", rows.ask),
+        ("GET", f"{one}/ask", rows.open_questions),
         ("POST", f"{one}/forget", rows.forget),
         ("GET", "/v1/models", models.list_models),
         ("POST", "/v1/models", models.create_model),

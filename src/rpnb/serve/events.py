@@ -22,3 +22,5 @@ class LabelledEvent(NamedTuple):
     """of "labels": the numbers of the rows in the log"""
     contenders: list[int] | None = None
     """of "labels": the numbers of the learners that predicted the rows"""
+    scores: list[bytes | None] | None = None
+    """of "labels": by which the rows were predicted, of learners that keep them"""

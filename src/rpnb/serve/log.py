@@ -27,7 +27,7 @@ from rpnb.serve.http.tables import Label
 
 FILE = "log.sqlite"
 #: Of the tables; `_UPGRADES` has the statements that lead to the next version.
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 _APPLICATION_ID = 0x52504E42  # "RPNB"
 _CACHE_KB = 32 * 1024
 _CHECKPOINT_PAGES = 4000
@@ -91,6 +91,16 @@ UPDATE rows SET after=coalesce((SELECT id FROM events WHERE events.model=rows.mo
   events.time<=rows.time ORDER BY events.time DESC, id DESC LIMIT 1), 0);
 DROP INDEX events_by_time;
 CREATE INDEX IF NOT EXISTS events_without_rows ON events(model, id) WHERE n=0;
+""",
+    # Weights of rows whose labels are asked for, and how many rows were asked for;
+    # scores by which rows were predicted, with their checksum.
+    5: """
+ALTER TABLE rows ADD COLUMN weight REAL;
+ALTER TABLE rows ADD COLUMN scores BLOB;
+CREATE INDEX rows_asked ON rows(model, seq) WHERE event IS NULL AND weight IS NOT NULL;
+CREATE TABLE asking(
+  model INTEGER PRIMARY KEY, rows REAL NOT NULL, asked REAL NOT NULL,
+  balance REAL NOT NULL, mean REAL NOT NULL);
 """,
 }
 
@@ -253,6 +263,28 @@ def pack_row(x: FloatArray) -> bytes:
 def pack_labels(rows: list[int], labels: list[Label]) -> bytes:
     """Return the body of an event that labels rows, named by their numbers."""
     return json.dumps({"rows": rows, "labels": labels}).encode()
+
+
+def pack_scores(content: bytes) -> bytes:
+    """Return the scores of a row as the log keeps them, with a checksum."""
+    return struct.pack("<I", zlib.crc32(content)) + content
+
+
+def unpack_scores(stored: Any) -> bytes | None:
+    """Return what `pack_scores` packed, None if there is nothing; refuse damage."""
+    if stored is None:
+        return None
+    content = bytes(stored[4:])
+    if struct.unpack_from("<I", stored)[0] != zlib.crc32(content):
+        raise ValueError("the checksum of its scores is another")
+    return content
+
+
+def read_scores(connection: sqlite3.Connection, rows: list[int]) -> list[bytes | None]:
+    """Return the scores by which rows were predicted, None for those without."""
+    one = "SELECT scores FROM rows WHERE seq=?"
+    found = [connection.execute(one, (seq,)).fetchone() for seq in rows]
+    return [None if each is None else unpack_scores(each[0]) for each in found]
 
 
 #: Columns of a row that its checksum is about, and the checksum.
@@ -480,4 +512,5 @@ def _event(
         confidence,
         content["rows"],
         contenders,
+        scores=read_scores(connection, content["rows"]),
     )

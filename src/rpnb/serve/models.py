@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from sklearn.utils import get_tags
 
+from rpnb.core.asking import Asking
 from rpnb.core.columns.coding import ColumnKind
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.classifier import RPNBClassifier
@@ -70,6 +71,8 @@ class PredictedLabels(NamedTuple):
     classes: list[Label]
     contender: int = 0
     """the learner that predicted them"""
+    scores: list[bytes] | None = None
+    """by which rows were predicted, of models that keep them"""
 
     def part(self, start: int, stop: int) -> "PredictedLabels":
         """Return the predictions of some of the rows."""
@@ -80,6 +83,7 @@ class PredictedLabels(NamedTuple):
             None if table is None else table[start:stop],
             self.classes,
             self.contender,
+            None if self.scores is None else self.scores[start:stop],
         )
 
 
@@ -122,6 +126,8 @@ class ServedModel:
     """Held while some rows are learned, or predicted."""
     events_lock: Any = field(default_factory=threading.RLock)
     """Held while whole events are learned, or the state between them is read."""
+    asking: Asking = field(default_factory=Asking)
+    """What rows were offered, and asked for."""
     backlog: float = 0.0
     """Steps of learning that wait, about."""
     contender: int = 0
@@ -213,6 +219,14 @@ class ServedModel:
             return PredictedLabels([None] * n, [None] * n, None, [])
         classes = learner.classes_
         none: list[float | None] = [None] * n
+        if confident and self.keeps_scores:
+            labels, P, scores = learner._predict_kept(X)
+            confidence = P.max(axis=1).tolist()
+            table = P.tolist() if whole else None
+            return PredictedLabels(
+                *(labels.tolist(), confidence, table, classes.tolist()),
+                scores=scores,
+            )
         if not confident or not hasattr(learner, "predict_proba"):
             return PredictedLabels(learner.predict_next(X).tolist(), none, None, [])
         with np.errstate(invalid="ignore"):
@@ -299,6 +313,12 @@ class ServedModel:
         return [each.to_json() for each in recent]
 
     # Learning
+
+    @property
+    def keeps_scores(self) -> bool:
+        """Whether labels are learned from the scores of their predictions."""
+        learner = self.learner
+        return isinstance(learner, PooledClassifier) and learner.delays == "varying"
 
     @property
     def whole_events(self) -> bool:
@@ -392,6 +412,9 @@ class ServedModel:
         first, learner = events[0], self.learner
         observe = first.kind == "observe"
         one = len(events) == 1 and len(first.labels) == 1
+        if self.keeps_scores and not observe:
+            self._learn_kept(events)
+            return [], []
         if one and not observe and hasattr(learner, "learn_one"):
             with self.lock:
                 learner.learn_one(first.X[0], first.labels[0])
@@ -421,6 +444,35 @@ class ServedModel:
                 else:
                     learner.partial_fit(X[some], y[some])
         return found, truth
+
+    def _learn_kept(self, events: list[LabelledEvent]) -> None:
+        """Learn rows from the scores of their predictions, where these were kept.
+
+        Those of another learner that answered say nothing about this one.
+        """
+        learner = self.learner
+        step = max(1, int(_STEPS_AT_ONCE / self.steps(1)))
+        for event in events:
+            n, start = len(event.labels), 0
+            scores = [
+                each if contender == self.contender else None
+                for each, contender in zip(
+                    event.scores or [None] * n,
+                    event.contenders or [0] * n,
+                    strict=True,
+                )
+            ]
+            for kept in _runs(scores, step):
+                some = slice(start, start + len(kept))
+                X, y = event.X[some], as_array(event.labels[some])
+                if start and self._readers:
+                    time.sleep(0.001)  # or they would not get the lock
+                with self.lock:
+                    if kept[0] is None or not learner.__sklearn_is_fitted__():
+                        learner.partial_fit(X, y)
+                    else:
+                        learner._learn_kept(X, y, kept)
+                start = some.stop
 
     def become(self, other: "ServedModel") -> None:
         """Take over the state of another model, which is not used any more."""
@@ -545,6 +597,14 @@ class ServedModel:
         }
 
 
+def _runs(scores: Sequence[bytes | None], longest: int) -> Iterator[list[bytes | None]]:
+    """Yield scores in runs of rows that all have some, or none, up to a length."""
+    for _, same in groupby(scores, lambda each: each is None):
+        run = list(same)
+        for start in range(0, len(run), longest):
+            yield run[start : start + longest]
+
+
 def _joined(parts: list[PredictedLabels]) -> PredictedLabels:
     """Return the predictions of consecutive rows as one."""
     tables = [part.probabilities for part in parts]
@@ -553,6 +613,9 @@ def _joined(parts: list[PredictedLabels]) -> PredictedLabels:
         [each for part in parts for each in part.confidence],
         None if None in tables else [row for table in tables for row in table or ()],
         parts[-1].classes,
+        scores=None
+        if parts[0].scores is None
+        else [each for part in parts for each in part.scores or ()],
     )
 
 

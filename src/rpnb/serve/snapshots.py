@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rpnb.core.asking import Asking
 from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.files import read_model
 from rpnb.serve.arrivals import advance
@@ -273,6 +274,11 @@ def restore(
         model.set_aside = connection.execute(
             "SELECT count(*) FROM aside WHERE model=?", (row[0],)
         ).fetchone()[0]
+        drawn = connection.execute(
+            "SELECT rows, asked, balance, mean FROM asking WHERE model=?", (row[0],)
+        ).fetchone()
+        if drawn is not None:
+            model.asking = Asking(*drawn)
     except DAMAGE as error:
         model.broken = model.broken or f"rows of model {row[1]} cannot be read: {error}"
     if model.broken is not None:

@@ -12,9 +12,11 @@ from rpnb.serve.commands.contenders import (
 )
 from rpnb.serve.commands.group import Group, no_model
 from rpnb.serve.commands.models import Create, Delete
+from rpnb.serve.commands.questions import Budget, OpenQuestions
 from rpnb.serve.commands.rows import Forget, LabelRows, Learn, Remember
 
 __all__ = [
+    "Budget",
     "Challenge",
     "Command",
     "Create",
@@ -25,6 +27,7 @@ __all__ = [
     "LabelRows",
     "Learn",
     "NameVersion",
+    "OpenQuestions",
     "Promote",
     "Remember",
     "RollBack",

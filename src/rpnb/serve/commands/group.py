@@ -5,18 +5,19 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from rpnb.core.asking import Asking
 from rpnb.serve.commands.tables import StoredKey, StoredRow, Tables
 from rpnb.serve.events import LabelledEvent
 from rpnb.serve.http.formats import dump_json
 from rpnb.serve.http.tables import Label
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid, unavailable
-from rpnb.serve.log import pack_labels
+from rpnb.serve.log import pack_labels, read_scores
 from rpnb.serve.models import ServedModel
 from rpnb.serve.sizes import check_sizes
 
@@ -96,6 +97,12 @@ class Group:
         self._changes: dict[int, _Changes] = {}
         self._labels: dict[int, _LabelsEvent] = {}
         self._answers = answers
+        self.asking: dict[int, Asking] = {}
+        """What was drawn of models' rows, where the group draws more."""
+        self.weights: dict[tuple[int, str], float] = {}
+        """Weights of rows that the group asks for, by model and id."""
+        self.scores: dict[tuple[int, str], bytes] = {}
+        """Scores by which rows were predicted, by model and id."""
 
     def run_all(
         self, commands: "Sequence[Command]"
@@ -285,6 +292,11 @@ class Group:
         seqs = [row.seq for row in rows]
         body = pack_labels(seqs, labels)
         self.tables.add_labels(event.number, event.time, number, seqs, body)
+        scores = None
+        own = event.model.contender
+        if event.model.keeps_scores or any(row.contender != own for row in rows):
+            self._write_rows()
+            scores = read_scores(self.connection, seqs)
         values = np.frombuffer(b"".join([row.x for row in rows]), "<f8")
         labelled = LabelledEvent(
             event.number,
@@ -296,6 +308,7 @@ class Group:
             [row.confidence for row in rows],
             seqs,
             [row.contender for row in rows],
+            scores=scores,
         )
         self.events.append((event.model, labelled))
 
@@ -303,7 +316,24 @@ class Group:
         """Write all that commands have brought so far to the transaction."""
         for number in list(self._labels):
             self._end_labels(number)
+        self._write_rows()
+        for number, state in self.asking.items():
+            self.connection.execute(
+                "INSERT OR REPLACE INTO asking(model, rows, asked, balance, mean) "
+                "VALUES(?,?,?,?,?)",
+                (number, *astuple(state)),
+            )
+
+    def _write_rows(self) -> None:
+        """Write what the tables keep, and what else is known of rows."""
         self.tables.flush()
+        for name, found in (("weight", self.weights), ("scores", self.scores)):
+            for key, value in found.items():
+                self.connection.execute(
+                    f"UPDATE rows SET {name}=? WHERE model=? AND id=?",  # noqa: S608 - our own words
+                    (value, *key),
+                )
+            found.clear()
 
     def _drop_rows_beyond_limit(self, changes: _Changes) -> None:
         """Delete the oldest waiting rows beyond the limit, and count them."""
@@ -357,6 +387,8 @@ class Group:
         self.models.update(
             {n: m for n, m in self.created.items() if n not in self.deleted}
         )
+        for model in self.models.values():
+            model.asking = self.asking.get(model.id, model.asking)
 
 
 def row_ids() -> Iterator[str]:

@@ -93,12 +93,13 @@ class Delete(Command):
             f"DELETE FROM snapshots WHERE {OWNED}",  # noqa: S608 - our own words
             (model.id, model.id),
         )
-        for table in ("events", "aside", "rows", "keys", "observed"):
+        for table in ("events", "aside", "rows", "keys", "observed", "asking"):
             group.connection.execute(
                 f"DELETE FROM {table} WHERE model=?",  # noqa: S608 - our own words
                 (model.id,),
             )
         group.connection.execute("DELETE FROM models WHERE id=?", (model.id,))
+        group.asking.pop(model.id, None)
         group.created.pop(self.name, None)
         group.deleted.add(self.name)
         return {"deleted": True}

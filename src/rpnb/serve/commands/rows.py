@@ -3,18 +3,19 @@
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import islice
 from typing import Any, ClassVar, final
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.serve.commands.command import Command, digest_of
 from rpnb.serve.commands.group import Group
+from rpnb.serve.commands.questions import Budget, ask_for_rows
 from rpnb.serve.commands.tables import StoredRow
 from rpnb.serve.events import LabelledEvent
 from rpnb.serve.http.tables import Label
 from rpnb.serve.limits import ApiError, invalid, unavailable
-from rpnb.serve.log import pack_row, pack_rows, remove_labels
+from rpnb.serve.log import pack_row, pack_rows, pack_scores, remove_labels
 from rpnb.serve.models import PredictedLabels
 
 
@@ -64,6 +65,8 @@ class Remember(Command):
     """whether to answer with the probabilities of all classes"""
     found: PredictedLabels | None = None
     """what was predicted; left to the writer for few rows"""
+    budget: Budget | None = None
+    """how many of the rows are asked for, if any"""
 
     @property
     def rows(self) -> int:
@@ -78,7 +81,8 @@ class Remember(Command):
     @property
     def digest(self) -> bytes:
         """A digest of rows and ids; what was predicted is the answer."""
-        return digest_of("remember", self.X.tobytes(), self.ids)
+        asked = () if self.budget is None else (list(astuple(self.budget)),)
+        return digest_of("remember", self.X.tobytes(), self.ids, *asked)
 
     def write(self, group: Group) -> dict[str, Any]:
         """Insert the rows; those that are there already keep their predictions."""
@@ -116,11 +120,21 @@ class Remember(Command):
             new.append((model.id, each, now, x, json.dumps(label), confidence[i]))
         for row in new:
             group.tables.add_row(*row, found.contender)
+        if found.scores is not None:
+            kept = dict(zip(ids, found.scores, strict=True))
+            for row in new:
+                group.scores[model.id, row[1]] = pack_scores(kept[row[1]])
+        asked: dict[str, Any] = {}
+        if self.budget is not None:
+            names = {row[1] for row in new}
+            there = [each in names for each in ids]
+            asked = ask_for_rows(group, model, ids, confidence, there, self.budget)
         group.changes(model).waiting += len(new)
         answer: dict[str, Any] = {
             "ids": ids,
             "labels": labels,
             "confidence": confidence,
+            **asked,
         }
         if self.probabilities and found.probabilities is not None:
             answer |= {"probabilities": found.probabilities, "classes": found.classes}

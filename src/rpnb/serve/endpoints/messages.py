@@ -1,5 +1,6 @@
 """What endpoints read from requests, and answers as they send them."""
 
+import math
 from typing import Any
 
 from fastapi import Request, Response
@@ -29,6 +30,19 @@ def flag(request: Request, name: str) -> bool:
     if value not in _TRUE + _FALSE:
         raise invalid(f"the parameter {name} must be true or false")
     return value in _TRUE
+
+
+def number(
+    request: Request, name: str, default: float, low: float, high: float
+) -> float:
+    """Return a parameter of the query that is a number from `low` to `high`."""
+    try:
+        value = float(request.query_params.get(name, default))
+    except ValueError:
+        value = math.nan
+    if not low <= value <= high:
+        raise invalid(f"the parameter {name} must be a number from {low:g} to {high:g}")
+    return value
 
 
 def idempotency_key(request: Request) -> str | None:

@@ -9,13 +9,22 @@ from typing import Any, TypeVar, final
 
 from fastapi import Request, Response
 
-from rpnb.serve.commands import Forget, LabelRows, Learn, Remember
+from rpnb.estimators.stream.asking import RANDOM_SHARE
+from rpnb.serve.commands import (
+    Budget,
+    Forget,
+    LabelRows,
+    Learn,
+    OpenQuestions,
+    Remember,
+)
 from rpnb.serve.endpoints.batches import PredictionBatches
 from rpnb.serve.endpoints.challengers import version_of
 from rpnb.serve.endpoints.messages import (
     find_model,
     flag,
     idempotency_key,
+    number,
     table_answer,
 )
 from rpnb.serve.http.formats import TABLES, read_table
@@ -87,11 +96,31 @@ class RowEndpoints:
     @needs("predict", takes=TABLES)
     async def predict(self, request: Request) -> Response:
         """Predict rows; with remember=true they wait for their labels."""
-        model = find_model(request, self._writer)
-        remember, all_classes = (
-            flag(request, "remember"),
-            flag(request, "probabilities"),
+        return await self._predict(request, flag(request, "remember"), None)
+
+    @needs("predict", takes=TABLES)
+    async def ask(self, request: Request) -> Response:
+        """Predict rows that wait for labels, and say which labels are worth most."""
+        budget = Budget(
+            number(request, "budget", 0.05, 1e-6, 1.0),
+            number(request, "random_share", RANDOM_SHARE, 0.01, 1.0),
         )
+        return await self._predict(request, True, budget)
+
+    @needs("predict")
+    async def open_questions(self, request: Request) -> Response:
+        """Return the rows that were asked for and wait for their labels."""
+        model = find_model(request, self._writer)
+        limit = int(number(request, "limit", 1000, 1, 10_000))
+        command = OpenQuestions(name=model.name, number=model.id, limit=limit)
+        answer = await self._writer.submit(command)
+        return await self._answer(request, answer, len(answer["ids"]))
+
+    async def _predict(
+        self, request: Request, remember: bool, budget: Budget | None
+    ) -> Response:
+        model = find_model(request, self._writer)
+        all_classes = flag(request, "probabilities")
         optional = ("ids",) if remember else ()
         table = await self._table(request, model, ("rows",), optional)
         X = table.X
@@ -122,6 +151,7 @@ class RowEndpoints:
                 ids=table.ids,
                 probabilities=all_classes,
                 found=found,
+                budget=budget,
             )
             answer = await self._writer.submit(command)
         else:

@@ -48,6 +48,7 @@ _ROW: Schema = {
 _LABEL_OR_NULL: Schema = {"oneOf": [*_LABEL["oneOf"], {"type": "null"}]}
 _SHARE: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1.0000001}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
+_WEIGHT: Schema = {"type": ["number", "null"], "minimum": 1}
 _NEW_CLASSES: Schema = {
     "type": "string",
     "enum": ["accept", "refuse"],
@@ -174,6 +175,46 @@ _OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
             "ids": ["0f3a9c11d20000000", "0f3a9c11d20000001"],
             "labels": ["oak", "elm"],
             "confidence": [0.93, 0.71],
+        },
+    ),
+    ("POST", f"{_ONE}/ask"): (
+        _object(
+            {"rows": _list(_ROW, minItems=1), "ids": _list(_TEXT, minItems=1)}, ["rows"]
+        ),
+        {"rows": _EXAMPLE_ROWS},
+        _object(
+            {
+                **_PREDICTIONS["properties"],
+                "asked": _list({"type": "boolean"}),
+                "weights": _list(_WEIGHT),
+            }
+        ),
+        {
+            "ids": ["0f3a9c11d20000000", "0f3a9c11d20000001"],
+            "labels": ["oak", "elm"],
+            "confidence": [0.93, 0.71],
+            "asked": [False, True],
+            "weights": [None, 8.5],
+        },
+    ),
+    ("GET", f"{_ONE}/ask"): (
+        None,
+        None,
+        _object(
+            {
+                "ids": _list(_TEXT),
+                "times": _list({"type": "number"}),
+                "weights": _list(_WEIGHT),
+                "offered": _COUNT,
+                "drawn": _COUNT,
+            }
+        ),
+        {
+            "ids": ["0f3a9c11d20000001"],
+            "times": [1763445600.0],
+            "weights": [8.5],
+            "offered": 2,
+            "drawn": 1,
         },
     ),
     ("POST", f"{_ONE}/explain"): (
@@ -305,10 +346,12 @@ _OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
 _FLAG: Schema = {"type": "boolean", "default": False}
 _TABLES = [
     ("POST", f"{_ONE}/{action}")
-    for action in ("predict", "explain", "learn", "observe")
+    for action in ("predict", "explain", "ask", "learn", "observe")
 ]
 _LABELLED = [("POST", f"{_ONE}/{action}") for action in ("labels", "learn", "observe")]
-_WITH_IDS = [("POST", f"{_ONE}/{action}") for action in ("predict", "labels", "forget")]
+_WITH_IDS = [
+    ("POST", f"{_ONE}/{action}") for action in ("predict", "ask", "labels", "forget")
+]
 #: Parameters of queries: the operations that have them, what they do, their schema.
 _QUERY: dict[str, tuple[list[tuple[str, str]], str, Schema]] = {
     "remember": (
@@ -317,9 +360,24 @@ _QUERY: dict[str, tuple[list[tuple[str, str]], str, Schema]] = {
         _FLAG,
     ),
     "probabilities": (
-        [("POST", f"{_ONE}/predict")],
+        [("POST", f"{_ONE}/predict"), ("POST", f"{_ONE}/ask")],
         "Whether to answer with the probabilities of all classes.",
         _FLAG,
+    ),
+    "budget": (
+        [("POST", f"{_ONE}/ask")],
+        "Share of the rows to ask for.",
+        {"type": "number", "minimum": 1e-6, "maximum": 1, "default": 0.05},
+    ),
+    "random_share": (
+        [("POST", f"{_ONE}/ask")],
+        "Share of the odds of being asked for that every row has alike.",
+        {"type": "number", "minimum": 0.01, "maximum": 1, "default": 0.2},
+    ),
+    "limit": (
+        [("GET", f"{_ONE}/ask")],
+        "The most rows to return, the oldest first.",
+        {"type": "integer", "minimum": 1, "maximum": 10000, "default": 1000},
     ),
     "version": (
         [("POST", f"{_ONE}/predict"), ("GET", f"{_ONE}/file")],
