@@ -379,7 +379,7 @@ def test_an_older_folder_is_upgraded_and_a_later_one_refused(start: Start) -> No
         assert client.download("m") == before
     again.stop()
     with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (5,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (6,)
         connection.execute("PRAGMA user_version=99")
     connection.close()
     refused = run_command("serve", server.folder, "--port", "0")

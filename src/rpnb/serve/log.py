@@ -97,8 +97,9 @@ CREATE INDEX IF NOT EXISTS events_without_rows ON events(model, id) WHERE n=0;
     5: """
 ALTER TABLE rows ADD COLUMN weight REAL;
 ALTER TABLE rows ADD COLUMN scores BLOB;
-CREATE INDEX rows_asked ON rows(model, seq) WHERE event IS NULL AND weight IS NOT NULL;
-CREATE TABLE asking(
+CREATE INDEX IF NOT EXISTS rows_asked ON rows(model, seq)
+  WHERE event IS NULL AND weight IS NOT NULL;
+CREATE TABLE IF NOT EXISTS asking(
   model INTEGER PRIMARY KEY, rows REAL NOT NULL, asked REAL NOT NULL,
   balance REAL NOT NULL, mean REAL NOT NULL);
 """,
