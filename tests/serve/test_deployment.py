@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from rpnb.client import Client
 from serve.process import ServerProcess, command_line, environment, run_command
@@ -27,13 +27,18 @@ NOBODY = 65534
 
 
 @pytest.fixture(scope="module")
-def exported(shared: ServerProcess) -> set[str]:
-    """The names that Prometheus gets from a service with a model."""
-    with Client(shared.address) as client:
-        client.create("deployed", features=1)
-        client.observe("deployed", [[0.0], [1.0]], ["a", "b"])
-    text = httpx.get(f"{shared.address}/metrics").text
-    return set(re.findall(r"^(rpnb_\w+)", text, re.MULTILINE))
+def exported(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The names that Prometheus gets from a service with a model, and with a topic."""
+    pytest.importorskip("confluent_kafka")
+    topic = ("--kafka", "127.0.0.1:1", "--kafka-topic", "rows=deployed")
+    folder = tmp_path_factory.mktemp("deployed")
+    with ServerProcess(folder, *topic) as server:
+        with Client(server.address) as client:
+            client.create("deployed", features=1)
+            client.observe("deployed", [[0.0], [1.0]], ["a", "b"])
+        text = httpx.get(f"{server.address}/metrics").text
+    # Samples, and figures that have none yet.
+    return set(re.findall(r"^(?:# TYPE )?(rpnb_\w+)", text, re.MULTILINE))
 
 
 def expressions() -> Iterator[tuple[str, str]]:
@@ -67,7 +72,7 @@ def test_the_dashboard_is_whole() -> None:
     board = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text())
     panels: list[dict[str, Any]] = board["panels"]
     assert len({each["id"] for each in panels}) == len(panels)
-    places = set()
+    places: set[tuple[int, int]] = set()
     for each in panels:
         box = each["gridPos"]
         assert box["x"] + box["w"] <= 24

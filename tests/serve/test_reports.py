@@ -27,10 +27,12 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     wild = {f"{WILD}{name}": model for name, model in learners().items()}
     labels = tuple(f"{WILD}{k}" for k in range(3))
     study = analyse(like_the_paper(["Iris", "Zoo", "GM"], permutations=3))
+    whole = analyse(like_the_paper(permutations=6))  # all datasets and methods
     pages = {
         "run": page_of(evaluated(learners())),
         "wild": page_of(evaluated(wild, labels)),
         "study": report_page(study, draw(study), "rpnb paper"),
+        "paper": report_page(whole, draw(whole), "rpnb paper"),
     }
     for name, text in pages.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
@@ -97,10 +99,11 @@ def test_a_report_fits_the_screen(
         page.screenshot(path=str(file), full_page=True)
 
 
-def test_a_run_has_at_most_four_screens_on_a_phone(
-    open_page: Callable[..., Any],
+@pytest.mark.parametrize("name", ["run", "paper"])
+def test_a_report_has_at_most_four_screens_on_a_phone(
+    name: str, open_page: Callable[..., Any]
 ) -> None:
-    page = open_page("run", PHONE)
+    page = open_page(name, PHONE)
     scroll_through(page)
     height = page.evaluate("document.documentElement.scrollHeight")
     assert height <= 4 * PHONE["height"]

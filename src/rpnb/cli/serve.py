@@ -122,6 +122,26 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="rows learnt after which a model's state is written (default: 50000)",
     )
     parser.add_argument(
+        "--kafka",
+        metavar="BROKERS",
+        help="read rows and labels from topics of Kafka, each exactly once; addresses "
+        "of brokers, parted by commas (needs pip install 'rpnb[kafka]')",
+    )
+    parser.add_argument(
+        "--kafka-topic",
+        action="append",
+        default=[],
+        metavar="TOPIC=MODEL",
+        help="a topic, and the model that its messages are for; may be repeated",
+    )
+    parser.add_argument(
+        "--kafka-config",
+        type=Path,
+        metavar="FILE",
+        help="settings of librdkafka, such as those for TLS: lines like "
+        "security.protocol=SSL",
+    )
+    parser.add_argument(
         "--log-requests",
         action="store_true",
         help="log each request, not only failures",
@@ -183,7 +203,37 @@ def _options(arguments: argparse.Namespace) -> Any:
         limits,
         Schedule(snapshot_rows=arguments.snapshot_rows, keep_events=keep),
         arguments.log_requests,
+        _kafka(arguments),
     )
+
+
+def _kafka(arguments: argparse.Namespace) -> Any:
+    """Return where messages come from, None if there is no such option."""
+    from rpnb.cli import CommandError
+    from rpnb.serve.kafka.source import KafkaOptions
+
+    if arguments.kafka is None:
+        if arguments.kafka_topic or arguments.kafka_config is not None:
+            raise CommandError("--kafka-topic and --kafka-config need --kafka BROKERS")
+        return None
+    topics = {}
+    for each in arguments.kafka_topic:
+        topic, _, model = each.partition("=")
+        if not topic or not model:
+            raise CommandError(
+                f"--kafka-topic must be TOPIC=MODEL, such as rows=parcels, got {each!r}"
+            )
+        topics[topic] = model
+    if not topics:
+        raise CommandError("--kafka needs --kafka-topic TOPIC=MODEL")
+    settings = {}
+    if arguments.kafka_config is not None:
+        lines = arguments.kafka_config.read_text(encoding="utf-8").splitlines()
+        for line in lines:
+            name, sign, value = line.partition("=")
+            if sign and not line.startswith("#"):
+                settings[name.strip()] = value.strip()
+    return KafkaOptions(arguments.kafka, topics, settings)
 
 
 def _add_token(arguments: argparse.Namespace) -> int:

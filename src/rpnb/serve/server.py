@@ -19,6 +19,7 @@ import uvicorn
 from rpnb.serve.app import make_app
 from rpnb.serve.http.guard import Guard
 from rpnb.serve.http.protocol import GuardedProtocol
+from rpnb.serve.kafka.source import KafkaOptions, KafkaSource
 from rpnb.serve.limits import Limits
 from rpnb.serve.log import LogError, make_private_file, make_private_folder
 from rpnb.serve.metrics import Metrics
@@ -49,6 +50,7 @@ class Options(NamedTuple):
     limits: Limits = Limits()
     schedule: Schedule = Schedule()
     log_requests: bool = False
+    kafka: KafkaOptions | None = None
     make_app: "Callable[[Writer, Metrics], tuple[Any, asyncio.Event]]" = make_app
 
 
@@ -104,6 +106,7 @@ class _Server(uvicorn.Server):
     """Tells the pages that are watched live to end before it waits for them."""
 
     stopping: asyncio.Event
+    source: KafkaSource | None = None
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """Begin to stop."""
@@ -116,6 +119,14 @@ class _Server(uvicorn.Server):
         """Note the event loop, then start."""
         self.loop = asyncio.get_running_loop()
         await super().startup(sockets)
+        if self.source is not None:
+            self.source.start(self.loop)
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        """Read no more messages, then stop."""
+        if self.source is not None:
+            await asyncio.to_thread(self.source.stop)
+        await super().shutdown(sockets)
 
 
 def run(options: Options) -> int:
@@ -138,6 +149,10 @@ def run(options: Options) -> int:
         for note in writer.health.notes:
             log.warning("damage", extra={"note": note})
         metrics = Metrics(writer)
+        source = None
+        if options.kafka is not None:
+            source = KafkaSource(options.kafka, options.folder, writer)
+            metrics.registry.register(source)
         app, stopping = options.make_app(writer, metrics)
         guard = Guard(
             app,
@@ -173,6 +188,7 @@ def run(options: Options) -> int:
         )
         server = _Server(config)
         server.stopping = stopping
+        server.source = source
         server.run(sockets=[listening])
         log.info("stopped", extra={"models": len(writer.models)})
     return 0

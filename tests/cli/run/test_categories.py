@@ -87,6 +87,21 @@ def test_learners_of_numbers_get_codes_and_refuse_native(
     assert "PA takes numbers only; use --model Pooled" in capsys.readouterr().err
 
 
+def test_any_learner_takes_columns_as_they_are_with_scale(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "m.rpnb"
+    words = ["--target", "label", "--model", "PA", "--scale", "--missing", "mean"]
+    assert run("fit", table, *words, "--save", model, "--quiet", "--json") == 0
+    told = json.loads(capsys.readouterr().out)["columns"]
+    assert list(told["categories"]) == ["city", "shop"]
+    assert (told["texts"], told["dates"]) == (["note"], ["when"])
+    found = load(model)
+    assert type(found).__name__ == "StreamPipeline"
+    assert found._categories is not None
+    assert run("predict", table, "--load", model, "--quiet") == 0
+
+
 def test_files_with_types_are_read_alike(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

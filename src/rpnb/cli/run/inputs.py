@@ -152,7 +152,7 @@ def _categorical(
     if asked == "native" and others:
         raise CommandError(
             f"--categorical native: {others[0]} takes numbers only; use --model "
-            "Pooled, without --scale and --drift, or --categorical codes"
+            "Pooled, or --scale, without --drift, or --categorical codes"
         )
     if asked is not None:
         return str(asked)

@@ -44,7 +44,7 @@ def outcomes(analysis: StudyAnalysis, charts: Charts, measure: Measure) -> Html:
         caption += " With fewer than 6 permutations the test can never reject."
     numbers = outcomes_table(analysis, measure)
     shown = _shown(drawing, caption, numbers)
-    return section(f"figure-{number}", title, shown, half=True)
+    return section(f"figure-{number}", title, shown, fold=True, half=True)
 
 
 def updates(analysis: StudyAnalysis, charts: Charts) -> Html:
@@ -92,7 +92,10 @@ def ranks(analysis: StudyAnalysis, charts: Charts) -> Html:
         )
         parts.append(tag("div", tag("h3", f"By {words}"), shown))
     return section(
-        "ranks", "Ranks and critical difference", tag("div", *parts, class_="pair")
+        "ranks",
+        "Ranks and critical difference",
+        tag("div", *parts, class_="pair"),
+        fold=True,
     )
 
 

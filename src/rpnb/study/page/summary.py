@@ -107,13 +107,18 @@ def _grid(
             rows.append(tag("tr", tag("th", anchor, scope="row"), *signs))
     judged = [k for each in cells.values() if (k := kind(each)) in _JUDGED]
     good = sum(name in ("close", "near") for name in judged)
-    caption = tag(
-        "caption",
+    words = (
         tag("b", f"{_TABLES[measure]}, {MEASURES[measure]}"),
         f": {good} of {len(judged)} agree",
     )
     head = tag("thead", tag("tr", tag("td"), *columns))
-    return tag("table", caption, head, tag("tbody", *rows), class_="verdicts")
+    body = tag("tbody", *rows)
+    if measure == "error":
+        return tag("table", tag("caption", *words), head, body, class_="verdicts")
+    # On a narrow screen one grid is enough at first.
+    grid = tag("table", head, body, class_="verdicts", aria_label=_TABLES[measure])
+    folded = tag("details", tag("summary", *words), grid, class_="fold")
+    return Html(folded.replace("<details", "<details open", 1))
 
 
 def _cell(each: Agreement, letters: Mapping[str, str]) -> Html:

@@ -1,0 +1,1 @@
+"""Rows and labels from topics of Kafka, each learned exactly once."""

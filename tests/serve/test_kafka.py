@@ -1,0 +1,185 @@
+"""Rows and labels from Kafka: exactly once, over kills.
+
+The mock cluster of the client lives in this process and listens on a port of this
+machine; the service is another process, which can be killed.
+"""
+
+import json
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+import rpnb
+from rpnb.client import Client
+from serve.process import ServerProcess, run_command
+
+confluent_kafka = pytest.importorskip("confluent_kafka")
+
+N = 300
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 3)).round(4)
+Y = ["up" if row[0] + row[1] > 0 else "down" for row in X]
+GIVEN: dict[str, Any] = {"n_projections": 16, "random_state": 0}
+WAIT = 120.0
+
+
+class Cluster:
+    """A mock cluster, and messages for it."""
+
+    def __init__(self) -> None:
+        settings = {"test.mock.num.brokers": 1, "bootstrap.servers": "mock"}
+        self._producer = confluent_kafka.Producer(settings)
+        brokers = self._producer.list_topics(timeout=30).brokers.values()
+        self.address = ",".join(f"{each.host}:{each.port}" for each in brokers)
+
+    def send(self, topic: str, values: list[Any], partition: int = 0) -> None:
+        for value in values:
+            data = value if isinstance(value, bytes) else json.dumps(value).encode()
+            self._producer.produce(topic, data, partition=partition)
+        assert self._producer.flush(30) == 0
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+def options(cluster: Cluster, *topics: str) -> list[str]:
+    words = ["--kafka", cluster.address]
+    for topic in topics:
+        words += ["--kafka-topic", f"{topic}=rows"]
+    return words
+
+
+def wait_for(client: Client, what: str, n: int) -> dict[str, Any]:
+    until = time.monotonic() + WAIT
+    while True:
+        about = client.model("rows")
+        if about[what] >= n or time.monotonic() > until:
+            return about
+        time.sleep(0.05)
+
+
+def learned(rows: slice = slice(None)) -> rpnb.PooledClassifier:
+    return rpnb.PooledClassifier(**GIVEN).partial_fit(X[rows], Y[rows])
+
+
+def of(client: Client, folder: Path) -> rpnb.PooledClassifier:
+    """Return the state that the service has got to."""
+    path = folder / "now.rpnb"
+    path.write_bytes(client.download("rows"))
+    model: rpnb.PooledClassifier = rpnb.load(path)
+    return model
+
+
+def test_each_message_is_learned_once_over_kills(
+    start: Callable[..., ServerProcess], cluster: Cluster, tmp_path: Path
+) -> None:
+    words = options(cluster, "stream")
+    server = start(*words)
+    with Client(server.address) as client:
+        client.create("rows", features=3, **GIVEN)
+    messages = [{"row": x.tolist(), "label": y} for x, y in zip(X, Y, strict=True)]
+    draw = random.Random(1)  # noqa: S311
+    sent = 0
+    while sent < N:
+        more = draw.randint(1, 60)
+        cluster.send("stream", messages[sent : sent + more])
+        sent = min(sent + more, N)
+        time.sleep(draw.random() / 2)
+        server.kill()
+        server = start(*words)
+    with Client(server.address) as client:
+        about = wait_for(client, "learnt", N)
+        assert about["learnt"] == N
+        time.sleep(1.0)
+        assert client.model("rows")["learnt"] == N
+        expected = learned().predict_proba(X)
+        np.testing.assert_array_equal(of(client, tmp_path).predict_proba(X), expected)
+        figures = httpx.get(f"{server.address}/metrics").text
+    assert 'rpnb_kafka_lag{partition="0",topic="stream"} 0.0' in figures
+    server.stop()
+    assert run_command("serve", server.folder, "--check").returncode == 0
+
+
+def test_labels_may_come_before_their_rows(
+    start: Callable[..., ServerProcess], cluster: Cluster, tmp_path: Path
+) -> None:
+    words = options(cluster, "rows", "labels")
+    labels = [{"id": f"r{i}", "label": y} for i, y in enumerate(Y)]
+    rows = [{"id": f"r{i}", "row": x.tolist()} for i, x in enumerate(X)]
+    cluster.send("labels", labels[:200])
+    server = start(*words)
+    with Client(server.address) as client:
+        client.create("rows", features=["a", "b", "c"], **GIVEN)
+        time.sleep(3.0)  # labels alone
+        assert client.model("rows")["learnt"] == 0
+    server.kill()
+    named = [
+        {**each, "row": dict(zip("abc", each["row"], strict=True))} for each in rows
+    ]
+    cluster.send("rows", [*rows[:100], *named[100:]])
+    server = start(*words)
+    with Client(server.address) as client:
+        assert wait_for(client, "waiting", 100)["waiting"] == 100
+        assert client.model("rows")["learnt"] == 200
+        cluster.send("labels", [*labels[200:], *labels[:50]])  # some of them again
+        about = wait_for(client, "learnt", N)
+        assert about["waiting"] == 0
+        time.sleep(1.0)
+        assert client.model("rows")["learnt"] == N
+        assert of(client, tmp_path).n_seen_ == N
+    server.stop()
+    assert run_command("serve", server.folder, "--check").returncode == 0
+
+
+def test_bad_messages_are_passed_over_and_counted(
+    start: Callable[..., ServerProcess], cluster: Cluster, tmp_path: Path
+) -> None:
+    good = [{"row": x.tolist(), "label": y} for x, y in zip(X[:20], Y, strict=False)]
+    bad: list[Any] = [
+        b"no json",
+        {"row": [1.0, 2.0, 3.0]},
+        {"row": [1.0, 2.0], "label": "up"},
+        {"row": [1.0, "x", 2.0], "label": "up"},
+        {"row": [1.0, 2.0, 3.0], "label": 7},
+        [1, 2],
+    ]
+    mixed = [*good[:10], *bad[:3], *good[10:15], *bad[3:], *good[15:]]
+    cluster.send("stream", mixed)  # before there is a model
+    server = start(*options(cluster, "stream"))
+    with Client(server.address) as client:
+        time.sleep(2.0)
+        client.create("rows", features=3, **GIVEN)
+        assert wait_for(client, "learnt", 20)["learnt"] == 20
+        np.testing.assert_array_equal(
+            of(client, tmp_path).predict_proba(X), learned(slice(20)).predict_proba(X)
+        )
+        until = time.monotonic() + WAIT
+        said = f'rpnb_kafka_refused_total{{topic="stream"}} {len(bad)}.0'
+        while said not in (text := httpx.get(f"{server.address}/metrics").text):
+            assert time.monotonic() < until, text
+            time.sleep(0.1)
+    server.stop()
+    refused = [each for each in server.lines if each["message"] == "message refused"]
+    assert {each["offset"] for each in refused} == {10, 11, 12, 18, 19, 20}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--kafka", "x"], "--kafka needs --kafka-topic"),
+        (["--kafka-topic", "a=b"], "need --kafka BROKERS"),
+        (["--kafka", "x", "--kafka-topic", "a"], "must be TOPIC=MODEL"),
+    ],
+)
+def test_options_that_do_not_fit(words: list[str], said: str, tmp_path: Path) -> None:
+    done = run_command("serve", tmp_path / "log", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
