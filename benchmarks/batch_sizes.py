@@ -2,7 +2,7 @@
 
 Six datasets, each repeated in new orders up to 200,000 rows, so that even mini-batches
 of 100,000 follow each other, and two streams that drift. Each mini-batch is predicted
-before it is learnt. Of a first mini-batch of 100,000 rows nothing is known before:
+before it is learned. Of a first mini-batch of 100,000 rows nothing is known before:
 errors are therefore compared from row 100,000 on, and those of all rows given besides.
 
     python benchmarks/batch_sizes.py [--data FOLDER] [--figure batch-sizes.svg]
@@ -79,7 +79,7 @@ def sizes_of(learner: str) -> tuple[int, ...]:
 
 
 def of_classifier(X: Any, y: Any, size: int, members: int) -> Any:
-    """Return predictions of `RPNBClassifier`, each before its mini-batch is learnt."""
+    """Return predictions of `RPNBClassifier`, each before its mini-batch is learned."""
     model = RPNBClassifier(members, batch_size=size, temperature=None, random_state=0)
     return model.predict_then_learn(X, y, classes=np.unique(y))
 

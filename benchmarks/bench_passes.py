@@ -52,7 +52,7 @@ def new_model(work: Workload) -> tuple[Model, IntArray]:
     one = RPNBClassifier(random_state=0)
     one.partial_fit(work.X[:1], work.y[:1], classes=classes)
     M = classes.shape[0]
-    # One row has been learnt; the rest of the protocol is the same.
+    # One row has been learned; the rest of the protocol is the same.
     assert one._state.M == M
     return one._state, y.astype(np.int64)
 

@@ -46,7 +46,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Shape(NamedTuple):
-    """Of the rows that are learnt."""
+    """Of the rows that are learned."""
 
     p: int
     M: int
@@ -66,7 +66,7 @@ def draw_rows(shape: Shape, n: int, seed: int = 0) -> tuple[FloatArray, Any]:
 
 
 def classifier(batch: int = BATCH) -> RPNBClassifier:
-    """Return the model that is learnt."""
+    """Return the model that is learned."""
     return RPNBClassifier(K, batch_size=batch, temperature=None, random_state=0)
 
 

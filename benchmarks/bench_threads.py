@@ -1,6 +1,6 @@
 """What a second thread brings: n_jobs=1 and n_jobs=2, predicting and learning.
 
-*predict*: a model of K = 200 has learnt a stream, and predicts all of it again.
+*predict*: a model of K = 200 has learned a stream, and predicts all of it again.
 *learn*: a new model predicts and then learns it; wide rows are projected ahead in a
 thread, narrow ones are not, which leaves nothing for it to do. Runs with one and with
 two threads take turns; the table has the median of the ratios within a turn, their

@@ -25,7 +25,7 @@ _CHOICES = ((1, 1), (512, 4), (512, 8), (512, 16), (512, 23), (512, 64), (64, 23
 
 
 def figures_with(scores: FloatArray, y: IntArray, first: int, every: int) -> Figures:
-    """Return the figures if the first rows and one in `every` others are learnt."""
+    """Return the figures if the first rows and one in `every` others are learned."""
     number = np.arange(len(y))
     chosen = (number < first) | (number % every == 0)
     scale = 1.0 / (CELL_WIDTH * smallest_temperature(_K))

@@ -1,7 +1,7 @@
 """Streams that drift: remembering all, forgetting, and answering alarms.
 
 Every learner is an RPNBClassifier with K = 100; some forget, some are watched by ADWIN.
-Each row is predicted before it is learnt, and the table has the share of errors in
+Each row is predicted before it is learned, and the table has the share of errors in
 percent over the whole stream, the mean over several draws of it. The features of a
 stream are standardised by its first 200 rows. The figure follows one draw of a stream
 along its rows.

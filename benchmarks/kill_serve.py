@@ -197,7 +197,7 @@ class Outcome:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was lost, learnt twice, or different."""
+        """Whether nothing was lost, learned twice, or different."""
         return not (
             self.wrong_answers
             or self.lost
@@ -216,8 +216,8 @@ class Outcome:
             f"rows observed, acknowledged:       {self.observed}",
             f"requests cut off and repeated:     {self.cut_off}",
             f"acknowledged labels lost:          {self.lost}",
-            f"labels learnt twice:               {self.twice}",
-            f"labels learnt otherwise:           {self.wrong_label}",
+            f"labels learned twice:               {self.twice}",
+            f"labels learned otherwise:           {self.wrong_label}",
             f"observations lost or double:       {self.missing_observations}",
             f"wrong answers:                     {len(self.wrong_answers)}",
             f"states compared with the replay:   {self.states_compared}",
@@ -264,7 +264,7 @@ async def label_rows(client: Any, number: int, outcome: Outcome) -> None:
 
         await until_answered(predict, outcome)
         answer, repeated = await until_answered(send, outcome)
-        if answer.results == ["learnt"] or (
+        if answer.results == ["learned"] or (
             answer.results == ["duplicate"] and repeated and key is None
         ):
             outcome.acknowledged[name] = label
@@ -405,13 +405,13 @@ def _read_log(folder: Path, outcome: Outcome) -> None:
 
     connection = open_log(folder, read_only=True)
     try:
-        learnt: Counter[int] = Counter()
+        learned: Counter[int] = Counter()
         labels: dict[int, str] = {}
         observed = 0
         for kind, body in connection.execute("SELECT kind, body FROM events"):
             if kind == "labels":
                 content = json.loads(body)
-                learnt.update(content["rows"])
+                learned.update(content["rows"])
                 labels.update(zip(content["rows"], content["labels"], strict=True))
             else:
                 observed += len(unpack_rows(body)[1])
@@ -420,9 +420,9 @@ def _read_log(folder: Path, outcome: Outcome) -> None:
         connection.close()
     for name, label in outcome.acknowledged.items():
         number = numbers.get(name, -1)
-        outcome.lost += learnt[number] == 0
-        outcome.wrong_label += learnt[number] > 0 and labels[number] != label
-    outcome.twice += sum(count > 1 for count in learnt.values())
+        outcome.lost += learned[number] == 0
+        outcome.wrong_label += learned[number] > 0 and labels[number] != label
+    outcome.twice += sum(count > 1 for count in learned.values())
     beyond = observed - outcome.observed - outcome.unknown
     outcome.missing_observations += max(outcome.observed - observed, beyond, 0)
 

@@ -3,10 +3,10 @@
     python benchmarks/pooled_accuracy.py --data FOLDER --streams FOLDER
 
 `--data` holds NAME.csv.gz, a header and the label last; of each, the first rows of a
-few permutations are learnt. `--streams` holds NAME.npz with X and y, in their own
+few permutations are learned. `--streams` holds NAME.npz with X and y, in their own
 order, and may hold peers.csv (stream, learner, error). Each line: error, the design's
-figure, calibration error of the probabilities given before a row is learnt, µs a row of
-processor time, and with `--members` the errors of the members alone.
+figure, calibration error of the probabilities given before a row is learned, µs a row
+of processor time, and with `--members` the errors of the members alone.
 """
 
 import argparse

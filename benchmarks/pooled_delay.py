@@ -2,7 +2,7 @@
 
     python benchmarks/pooled_delay.py --streams FOLDER
 
-`--streams` holds NAME.npz with X and y, in their own order. A label is learnt before
+`--streams` holds NAME.npz with X and y, in their own order. A label is learned before
 the row so many rows after its own is predicted; 0 is test then train. Each line: the
 stream, the learner, and its error at each delay, the mean of `--draws` random states.
 """

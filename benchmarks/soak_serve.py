@@ -66,8 +66,8 @@ async def work(client: Any, number: int, until: float, soak: Soak) -> None:
                 found = await client.predict("soak", X, remember=True)
                 # One in ten never gets its label.
                 result = await client.label("soak", found.ids[2:], labels[2:])
-                if result.learnt != BATCH - 2:
-                    soak.errors.append(f"{result.learnt} of {BATCH - 2} learnt")
+                if result.learned != BATCH - 2:
+                    soak.errors.append(f"{result.learned} of {BATCH - 2} learned")
                 soak.requests += 2
             soak.rows += BATCH
         except Exception as error:
@@ -211,7 +211,7 @@ async def live(client: Any, number: int, until: float, life: Life) -> None:
             if due:
                 names, given = [each[1] for each in due], [each[2] for each in due]
                 result = await client.label("soak", names, given)
-                if result.learnt != len(due):
+                if result.learned != len(due):
                     life.errors.append(f"labels: {result.results}")
                 life.told.update(names)
         except Exception as error:

@@ -5,9 +5,9 @@
 starts a cluster of a master and two workers on this machine. One query is left alone;
 the others are killed (SIGKILL) in triggers that are drawn at random, one kill each:
 
-* executor, worker: one of them, at a random moment while the trigger is learnt;
+* executor, worker: one of them, at a random moment while the trigger is learned;
 * driver, during a trigger: likewise;
-* driver, before the model is written: all is learnt, the results are written;
+* driver, before the model is written: all is learned, the results are written;
 * driver, after the model is written, before Spark has noted that the trigger is done.
 
 What was killed is started again. A query is different if its model, that of any of its
@@ -39,7 +39,7 @@ from spark_cluster import Cluster, environment, kill, session
 
 NAMES = [f"x{i}" for i in range(8)]
 SCHEMA = ", ".join(f"{name} double" for name in NAMES) + ", label int, time long"
-# A trigger is a mini-batch of three blocks, learnt by the executors, and a short one.
+# A trigger is a mini-batch of three blocks, learned by the executors, and a short one.
 BATCH = 4200
 ROWS = 4500
 # Rows of each trigger that are bad: a missing value, a huge one, no label.
@@ -79,7 +79,7 @@ class Kill(NamedTuple):
     """of the time that the trigger before has taken"""
 
 
-# What is learnt
+# What is learned
 
 
 def classifier() -> RPNBClassifier:
@@ -159,7 +159,7 @@ class Plan:
         self._begin = time.monotonic()
 
     def begin(self, trigger: int) -> None:
-        """Note that a trigger is learnt; kill at the moment that was drawn for it."""
+        """Note that a trigger is learned; kill at the moment that was drawn for it."""
         self._begin = time.monotonic()
         found = self._by_trigger.get(trigger)
         if found is not None and found.kind not in ("before", "after"):
@@ -201,7 +201,7 @@ def _done(folder: Path, trigger: int) -> Path:
 
 
 def drive(master: str, folder: Path) -> None:
-    """Run the query until all files are learnt, with the kills in the folder's plan."""
+    """Run the query until all files are learned, with the kills of the plan."""
     from rpnb.spark import stream as run_stream
     from rpnb.spark.stream import save_with_batch
 
@@ -263,7 +263,7 @@ def kill_driver(driver: subprocess.Popen[bytes]) -> None:
     driver.wait()
 
 
-def learnt(folder: Path) -> int:
+def learned(folder: Path) -> int:
     """Return how many triggers have results."""
     return len(list((folder / "results").glob("*.json")))
 
@@ -308,7 +308,7 @@ def outcome(folder: Path, triggers: int) -> Outcome:
 
 
 class Query:
-    """One query that is killed, and started again until it has learnt all files."""
+    """One query that is killed, and started again until it has learned all files."""
 
     def __init__(self, cluster: Cluster, folder: Path, kills: Sequence[Kill]) -> None:
         self._cluster, self._folder, self._kills = cluster, folder, kills
@@ -451,8 +451,8 @@ def main() -> None:
         print(f"MISSED: {text}")
     print(
         f"\n{killed.total()} kills of seed {options.seed} in {queries} queries of {T} "
-        f"triggers, {T * (ROWS - len(BAD)):,} rows learnt and {T * len(BAD)} set aside "
-        f"each; {(time.monotonic() - begin) / 60:.1f} min\n"
+        f"triggers, {T * (ROWS - len(BAD)):,} rows learned and {T * len(BAD)} set "
+        f"aside each; {(time.monotonic() - begin) / 60:.1f} min\n"
     )
     print("| killed | times | differences |\n|---|--:|--:|")
     for kind in options.kinds:

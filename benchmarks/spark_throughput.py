@@ -9,7 +9,7 @@ rows on two workers. The model for W workers of one core adds up
 * the model out: bytes made and broadcast by the driver, sent in log2(W + 1) rounds;
 * the workers: reading, ordering, sharing out and observing of blocks of 2,048 rows,
   ⌈blocks / W⌉ one after the other;
-* the driver: statistics of every block received and learnt, one after the other.
+* the driver: statistics of every block received and learned, one after the other.
 
 What is sent over the network, which a single machine does not have, is counted with
 the given rate. The model is checked on one worker, from which nothing was taken.

@@ -5,12 +5,12 @@
 `--data` holds NAME.csv.gz, a header and the label last, whose rows are permuted once;
 `--streams` holds NAME.npz with X and y, in their own order. The mixture of Gaussians of
 the paper is drawn in addition. Each line has log-loss, Brier score and calibration
-error (ten bins) of the probabilities that were given before each row was learnt: with
+error (ten bins) of the probabilities that were given before each row was learned: with
 the temperature K, with the best fixed one of K·2^g, g = −9 … 10 (by log-loss, in
-hindsight), and learnt along the stream; then coverage and mean size of the sets for a
+hindsight), and learned along the stream; then coverage and mean size of the sets for a
 coverage of 0.9. `--peers` adds scikit-learn's GaussianNB and River's Hoeffding tree,
 which take much longer. `--speed` prints instead µs of processor time per row of
-`predict_then_learn`, with the temperature fixed, learnt, and learnt with
+`predict_then_learn`, with the temperature fixed, learned, and learned with
 `return_proba`, and the ratios of the second and the third to the first: medians of
 `--repeats` turns, of which the first does not count.
 """
@@ -69,7 +69,7 @@ def softmax(scores: FloatArray, T: float) -> FloatArray:
 
 
 def scores_before(X: FloatArray, y: IntArray, M: int) -> FloatArray:
-    """Return the scores (n, M) of rows before each was learnt."""
+    """Return the scores (n, M) of rows before each was learned."""
     model = RPNBClassifier(temperature=None, random_state=0)
     model._initialise(X.shape[1], np.arange(M))
     out, labels = np.empty((len(y), M)), np.empty(len(y), np.int64)
@@ -140,7 +140,7 @@ def sources(data: Path | None, streams: Path | None, rows: int) -> Any:
 
 
 def print_speed(name: str, X: FloatArray, y: IntArray, repeats: int) -> None:
-    """Print processor time per row: temperature fixed, learnt, with probabilities.
+    """Print processor time per row: temperature fixed, learned, with probabilities.
 
     The first two take turns, and their ratio is the median over the turns.
     """
@@ -157,11 +157,11 @@ def print_speed(name: str, X: FloatArray, y: IntArray, repeats: int) -> None:
 
     # The first turn, which reads code and data into memory, does not count.
     turns = np.array([(used(None, False), used("auto", False)) for _ in range(repeats)])
-    fixed, learnt = np.median(turns[1:], axis=0)
+    fixed, learned = np.median(turns[1:], axis=0)
     ratio = np.median(turns[1:, 1] / turns[1:, 0])
     proba = np.median([used("auto", True) for _ in range(3)])
     print(
-        f"{name:18}{len(y):7} {fixed:8.2f} {learnt:8.2f} {proba:8.2f} µs "
+        f"{name:18}{len(y):7} {fixed:8.2f} {learned:8.2f} {proba:8.2f} µs "
         f"{ratio:6.2f} {proba / fixed:6.2f}",
         flush=True,
     )

@@ -90,7 +90,8 @@ def resolve(name: str) -> Any:
     else:
         raise AssertionError(name)
     # They cannot be imported without the packages of an extra.
-    if parts[:2] in (["rpnb", "capymoa"], ["rpnb", "client"], ["rpnb", "spark"]):
+    extras = ("capymoa", "client", "mlflow", "spark")
+    if parts[0] == "rpnb" and parts[1:2] and parts[1] in extras:
         place = PACKAGE / parts[1]
         files = sorted(place.glob("*.py")) or [place.with_suffix(".py")]
         source = "\n".join(file.read_text() for file in files)

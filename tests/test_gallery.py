@@ -62,7 +62,7 @@ def test_spam_is_told_from_ham_although_it_changes() -> None:
     assert abs(figures(table, "majority class")[0] - 0.5) < 0.01
 
 
-def test_a_new_attack_is_learnt_without_an_announcement() -> None:
+def test_a_new_attack_is_learned_without_an_announcement() -> None:
     text = printed("intrusion")
     assert figures(text, "RPNBClassifier")[0] > 0.85
     assert "worm came in row 3,001 and was taken for 'normal'" in text

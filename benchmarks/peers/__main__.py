@@ -24,12 +24,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m peers",
         description="Give rpnb and other libraries the same rows in the same order, "
-        "each row predicted before it is learnt, on one thread, and compare rows per "
+        "each row predicted before it is learned, on one thread, and compare rows per "
         "second, error, size of the model and memory. Every library runs in a process "
         "of its own, in interleaved rounds. Without options this needs neither "
         "network nor other libraries.",
         epilog="Rows per second are of processor time, from making the model to the "
-        "last row learnt; rows are converted beforehand to the form of each library "
+        "last row learned; rows are converted beforehand to the form of each library "
         "(arrays, dictionaries, MOA's instances, text lines). A learner that would "
         "need longer than --seconds gets the first rows only, and the table says how "
         "many.",

@@ -204,7 +204,7 @@ def _of_capymoa(make: Callable[[Any], Any], *, last_label: bool = False) -> Run:
             stream, learner, max_instances=len(y), store_predictions=True
         )
         used = time.thread_time() - start
-        # A learner that has learnt nothing has no prediction.
+        # A learner that has learned nothing has no prediction.
         found = [-1 if label is None else label for label in result.predictions()]
         return np.array(found, np.int64), used
 

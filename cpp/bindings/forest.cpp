@@ -37,7 +37,7 @@ void bind_forest(nb::module_& module) {
   module.attr("MOST_LEAVES") = forest::kMostLeaves;
   module.attr("RECENT_ROWS") = forest::kRecentRows;
   module.attr("WIDEST") = forest::kWidest;
-  module.attr("LEARNT") = Index{WindowForest::kLearned};
+  module.attr("LEARNED") = Index{WindowForest::kLearned};
   module.attr("DUE") = Index{WindowForest::kDue};
   module.attr("GROWN") = Index{WindowForest::kGrown};
   module.attr("START") = Index{WindowForest::kStart};

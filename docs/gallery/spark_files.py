@@ -2,9 +2,9 @@
 
 spark-submit --master local[2] docs/gallery/spark_files.py INCOMING STATE [--once]
 
-Each file has a header, columns of numbers, `label` and `time`. What was learnt is in
+Each file has a header, columns of numbers, `label` and `time`. What was learned is in
 STATE: the model, the results, and Spark's checkpoint. Stop it and start it again as you
-like; no row is learnt twice.
+like; no row is learned twice.
 """
 
 import sys

@@ -44,7 +44,7 @@ def labelled_rows(raw: DataFrame) -> DataFrame:
 
 
 def learn_rows(rows: DataFrame, state: Path, **more: Any) -> Any:
-    """Start to learn; messages that cannot be learnt are set aside."""
+    """Start to learn; messages that cannot be learned are set aside."""
     state.mkdir(parents=True, exist_ok=True)
     return stream(
         RPNBClassifier(batch_size=None, random_state=0),

@@ -68,7 +68,7 @@ class RPNBClassifier(_SchemaClassifier):
 
     The classes are those of the schema, and all of them may be predicted from the
     start, as in the paper. Nominal attributes are their values' indices, as CapyMOA
-    gives them. Instances without a label are not learnt, as in MOA; missing attributes
+    gives them. Instances without a label are not learned, as in MOA; missing attributes
     are refused.
 
     Parameters
@@ -90,7 +90,7 @@ default="log_sum"
         How the members' posteriors become one score: equation (6) of the paper, or a
         rule of Kittler et al. (1998) on normalised posteriors.
     update : {"mistakes", "all"}, default="mistakes"
-        Which observations are learnt.
+        Which observations are learned.
     prior_mean : float, default=0.0
         Mean of each column of each class before the first observation.
     prior_variance : float, default=1.0
@@ -99,7 +99,7 @@ default="log_sum"
         How many observations the prior mean and variance count as.
     forgetting : float or None, default=None
         W > 1, for streams that drift: each class remembers about the last W rows that
-        it has learnt. None forgets nothing.
+        it has learned. None forgets nothing.
     class_prior : "uniform", "frequency", mapping or array-like, default="uniform"
         P(y). "frequency" follows the labels seen; an array, or a mapping, from the
         index of each class to its probability fixes it.
@@ -184,7 +184,7 @@ class PooledClassifier(_SchemaClassifier):
 
     The classes are those of the schema, and all of them may be predicted from the
     start. Nominal attributes are their values' indices, as CapyMOA gives them. Missing
-    attributes are missing values. Instances without a label are not learnt, as in MOA.
+    attributes are missing values. Instances without a label are not learned, as in MOA.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class PooledClassifier(_SchemaClassifier):
         Rows that the window forest keeps at most. None is min(4000, max(256, 2¹⁹/p))
         for p attributes.
     delay : int, default=0
-        How late labels come, in rows: that of a row is learnt before the row `delay`
+        How late labels come, in rows: that of a row is learned before the row `delay`
         rows later is predicted.
     random_seed : int, default=1
         Seed of the projections and trees.

@@ -48,11 +48,11 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
 
     _features: _F | None = None
     _thresholds: FloatArray | None = None
-    """of prediction sets; None as long as none was learnt"""
+    """of prediction sets; None as long as none was learned"""
 
     @abstractmethod
     def _begin(self, x: Iterable[FeatureName]) -> _F:
-        """Return features of a classifier that has learnt nothing.
+        """Return features of a classifier that has learned nothing.
 
         `x` are the names in the first observation.
         """
@@ -73,7 +73,7 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
         self._features = features
 
     def predict_one(self, x: Mapping[Any, Any], **kwargs: Any) -> ClfTarget | None:
-        """Return the label of `x`; None before anything has been learnt."""
+        """Return the label of `x`; None before anything has been learned."""
         features = self._features
         if features is None:
             return None
@@ -83,7 +83,7 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
     def predict_proba_one(
         self, x: Mapping[Any, Any], **kwargs: Any
     ) -> dict[ClfTarget, float]:
-        """Return the probability of each label; {} before anything has been learnt."""
+        """Return the probability of each label; {} before anything has been learned."""
         features = self._features
         if features is None:
             return {}
@@ -101,7 +101,7 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
 
         Adaptive conformal inference, see `rpnb.RPNBClassifier.predict_set`, with
         thresholds that `predict_set_then_learn_one` moves; before that, a set holds
-        what has a probability of a half or more. Empty before anything is learnt.
+        what has a probability of a half or more. Empty before anything is learned.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
     def predict_set_then_learn_one(
         self, x: Mapping[Any, Any], y: ClfTarget, coverage: float = 0.9
     ) -> set[ClfTarget]:
-        """Return the set of `x` before it is learnt with label `y`, then learn it.
+        """Return the set of `x` before it is learned with label `y`, then learn it.
 
         In the long run the sets hold the true label in the wished share of cases,
         whatever the stream and however it drifts.
@@ -131,8 +131,8 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
     def _set_of(self, P: Mapping[ClfTarget, float], coverage: float) -> set[ClfTarget]:
         """Return the labels whose probability is large enough."""
         wished = check_coverage(coverage)
-        learnt = self._thresholds
-        thresholds = new_thresholds() if learnt is None else learnt
+        learned = self._thresholds
+        thresholds = new_thresholds() if learned is None else learned
         values = np.maximum([list(P.values())], LEAST_PROBABILITY)
         chosen = past_sets(values, thresholds[None, :], wished)[0]
         return {label for label, inside in zip(P, chosen, strict=True) if inside}
@@ -187,7 +187,7 @@ class RPNBClassifier(_NamedClassifier[NamedFeatures]):
         K, the number of projections and classifiers.
     n_components : int or "auto", default="auto"
         q, the dimension of the projections. "auto" is ⌊2·log₂ p⌋
-        where p is the number of features of the *first* observation learnt, at least 1
+        where p is the number of features of the *first* observation learned, at least 1
         and at most p. Set it where the first observation is not typical.
     projection : {"gaussian", "bernoulli", "achlioptas"}, default="gaussian"
         Distribution of the projections' entries: N(0, 1); ±1; or −√3, 0, √3 with
@@ -197,7 +197,7 @@ default="log_sum"
         How the members' posteriors become one score: equation (6) of the paper, or a
         rule of Kittler et al. (1998) on normalised posteriors.
     update : {"mistakes", "all"}, default="mistakes"
-        Which observations are learnt.
+        Which observations are learned.
     batch_size : int or None, default=1
         Rows that `learn_many` predicts before it learns any of them; None makes each
         call one mini-batch. With 1, `learn_many` leaves the model as a loop of
@@ -210,7 +210,7 @@ default="log_sum"
         How many observations the prior mean and variance count as.
     forgetting : float or None, default=None
         W > 1, for streams that drift: each class remembers about the last W rows that
-        it has learnt. None forgets nothing.
+        it has learned. None forgets nothing.
     class_prior : "uniform", "frequency" or mapping, default="uniform"
         P(y). "frequency" follows the labels seen; a mapping from each label to its
         probability fixes it.
@@ -226,7 +226,7 @@ default="log_sum"
 
     Notes
     -----
-    Parameters are read when the first observation is learnt. A feature's name is text,
+    Parameters are read when the first observation is learned. A feature's name is text,
     bytes, a number, None, or a tuple of these. Predictions and state are the same to
     the bit whatever the order of features within an observation, whatever features
     came before, and whatever was predicted in between.
@@ -285,7 +285,9 @@ default="log_sum"
         """
         features = self._features
         if features is None:
-            raise ValueError("explain_one needs labels of two classes: none was learnt")
+            raise ValueError(
+                "explain_one needs labels of two classes: none was learned"
+            )
         row = features.row(x)
         found = features.classifier.explain(
             row[None, :],
@@ -296,14 +298,14 @@ default="log_sum"
         return dict(zip(features.row_names, found.values[0].tolist(), strict=False))
 
     def unlearn_one(self, x: Mapping[Any, Any], y: ClfTarget) -> None:
-        """Take an observation that was learnt with label `y` out again.
+        """Take an observation that was learned with label `y` out again.
 
         See `rpnb.RPNBClassifier.unlearn` for what that means with update="mistakes",
         and for when it is refused.
         """
         features = self._features
         if features is None:
-            raise ValueError("nothing was learnt that could be unlearnt")
+            raise ValueError("nothing was learned that could be unlearned")
         features.classifier.unlearn(features.row(x)[None, :], np.array([y]))
 
     def _begin(self, x: Iterable[FeatureName]) -> NamedFeatures:
@@ -337,7 +339,7 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
         Rows that the window forest keeps at most. None is min(4000, max(256, 2¹⁹/p))
         for p features.
     delay : int, default=0
-        How late labels come, in rows: that of a row is learnt before the row `delay`
+        How late labels come, in rows: that of a row is learned before the row `delay`
         rows later is predicted.
     seed : int or None, default=None
         Seed of the projections and trees.
@@ -346,7 +348,7 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
 
     Notes
     -----
-    Parameters are read when the first observation is learnt. Predictions and state are
+    Parameters are read when the first observation is learned. Predictions and state are
     those of `rpnb.PooledClassifier` on a table of all features of the first 256
     observations, ordered by the numbers of their names, with NaN where a feature is
     absent: the same to the bit, whatever came first. A new feature among the first 256
@@ -378,14 +380,14 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
 
     @property
     def weights_(self) -> dict[str, float]:
-        """The pool's weight of each member's scores; {} before anything is learnt."""
+        """The pool's weight of each member's scores; {} before anything is learned."""
         return {} if self._features is None else self._features.classifier.weights_
 
     @property
     def member_errors_(self) -> dict[str, float]:
         """The share of rows that each member predicted wrongly, and the pool.
 
-        {} before anything is learnt.
+        {} before anything is learned.
         """
         if self._features is None:
             return {}

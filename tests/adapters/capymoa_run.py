@@ -81,7 +81,7 @@ def details() -> dict[str, Any]:
     again = learner_from_params(spec, schema, random_seed=9)
     return {
         "fresh": fresh,
-        "learnt without a label": model._model.n_seen_ - before,
+        "learned without a label": model._model.n_seen_ - before,
         "missing": refused(model.predict, missing),
         "regression": refused(
             RPNBClassifier, Schema.from_custom(["a", "b", "t"], target="t")
@@ -105,7 +105,7 @@ def pooled_details(schema: Any, missing: Any, unlabelled: Any) -> dict[str, Any]
     again = learner_from_params(spec, schema, random_seed=9)
     return {
         "fresh": fresh,
-        "learnt without a label": model._model.n_seen_,
+        "learned without a label": model._model.n_seen_,
         "regression": refused(
             PooledClassifier, Schema.from_custom(["a", "b", "t"], target="t")
         ),

@@ -118,10 +118,10 @@ def test_it_stands_beside_other_learners(report: Any) -> None:
 
 
 @in_its_environment
-def test_what_cannot_be_learnt_is_left_or_refused(report: Any) -> None:
+def test_what_cannot_be_learned_is_left_or_refused(report: Any) -> None:
     seen = report["details"]
     assert seen["fresh"] == 0
-    assert seen["learnt without a label"] == 0
+    assert seen["learned without a label"] == 0
     assert "NaN (row 0, column 1)" in seen["missing"]
     assert "must be one of classification" in seen["regression"]
     assert "n_components must be an integer of at least 1" in seen["parameter"]
@@ -146,7 +146,7 @@ def test_it_has_the_parameters_of_the_estimator(report: Any) -> None:
 def test_the_pooled_classifier_keeps_the_same_rules(report: Any) -> None:
     seen = report["details"]["pooled"]
     assert seen["fresh"] == 0  # an instance with a missing attribute is one as well
-    assert seen["learnt without a label"] == 0
+    assert seen["learned without a label"] == 0
     assert "must be one of classification" in seen["regression"]
     assert "n_projections must be an integer from 16 to 16384" in seen["parameter"]
     again = rpnb.PooledClassifier(

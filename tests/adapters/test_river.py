@@ -39,8 +39,8 @@ def estimator_of(model: RPNBClassifier) -> rpnb.RPNBClassifier:
     return model._features.classifier
 
 
-def learnt(model: RPNBClassifier) -> Any:
-    """What was learnt, to the bit; nothing of the features."""
+def learned(model: RPNBClassifier) -> Any:
+    """What was learned, to the bit; nothing of the features."""
     inner = estimator_of(model)
     state = inner._state
     return moments_of(inner), inner.classes_.tolist(), state.n_seen, state.n_updates
@@ -114,13 +114,13 @@ def test_neither_the_order_of_features_nor_questions_change_anything(
         names = [NAMES[i] for i in rng.permutation(6)[: rng.integers(0, 7)]]
         first = {name: x[name] for name in names}
         second = {name: x[name] for name in sorted(names, key=repr)}
-        if rng.random() < 0.5:  # features never learnt, seen in between
+        if rng.random() < 0.5:  # features never learned, seen in between
             other.predict_one({**x, f"new {rng.integers(9)}": 1.0})
         assert one.predict_one(first) == other.predict_one(second)
         assert one.predict_proba_one(first) == other.predict_proba_one(second)
         one.learn_one(first, y)
         other.learn_one(second, y)
-    assert learnt(one) == learnt(other)
+    assert learned(one) == learned(other)
 
 
 def test_a_feature_not_seen_before_counts_in_a_prediction() -> None:
@@ -193,7 +193,7 @@ def test_many_at_once_equal_one_by_one_to_the_bit(
     frame = pd.DataFrame(observations)[NAMES[2:4] + NAMES[:2]]
     many.learn_many(frame[:cut], pd.Series(labels[:cut]))
     many.learn_many(frame[cut:], pd.Series(labels[cut:]))
-    assert learnt(loop) == learnt(many)
+    assert learned(loop) == learned(many)
     predicted = many.predict_many(frame[5:25])
     assert predicted.tolist() == [loop.predict_one(x) for x in observations[5:25]]
     assert predicted.index.tolist() == list(range(5, 25))
@@ -208,7 +208,7 @@ def test_frames_of_polars_are_taken_and_given() -> None:
     pandas, polars = small(), small()
     pandas.learn_many(pd.DataFrame(columns), pd.Series(WORDS))
     polars.learn_many(pl.DataFrame(columns), pl.Series(WORDS))
-    assert learnt(pandas) == learnt(polars)
+    assert learned(pandas) == learned(polars)
     predictions = polars.predict_many(pl.DataFrame(columns))
     assert isinstance(predictions, pl.Series)
     assert predictions.to_list() == pandas.predict_many(pd.DataFrame(columns)).to_list()
@@ -224,7 +224,7 @@ def test_columns_that_appear_later_count() -> None:
         model.learn_many(frame, pd.Series(WORDS[part]))
         for x, y in zip(observations[part], WORDS[part], strict=True):
             loop.learn_one({name: x[name] for name in names}, y)
-    assert learnt(model) == learnt(loop)
+    assert learned(model) == learned(loop)
 
 
 def test_a_frame_is_one_mini_batch_where_batches_are_asked_for() -> None:
@@ -235,7 +235,7 @@ def test_a_frame_is_one_mini_batch_where_batches_are_asked_for() -> None:
     loop = small()
     loop.learn_many(frame, pd.Series(WORDS))
     assert estimator_of(model).n_seen_ == 60
-    assert learnt(model) != learnt(loop)
+    assert learned(model) != learned(loop)
 
 
 # Values
@@ -252,7 +252,7 @@ def test_booleans_and_numbers_of_every_type_are_numbers() -> None:
         assert model.predict_one(odd) == twin.predict_one({**x, "yes": i % 2 == 1})
         model.learn_one(odd, WORDS[i])
         twin.learn_one({**x, "yes": float(i % 2)}, WORDS[i])
-    assert learnt(model) == learnt(twin)
+    assert learned(model) == learned(twin)
 
 
 BAD: dict[str, tuple[Any, type[Exception], str]] = {
@@ -278,7 +278,7 @@ def test_a_bad_value_is_refused_by_name_and_changes_nothing(
     for x, y in zip(dicts(X), WORDS, strict=True):
         model.learn_one({**x, "new": 1.0} if known else x, y)
     assert model._features is not None
-    before = learnt(model), model._features.names, snapshot(estimator_of(model))
+    before = learned(model), model._features.names, snapshot(estimator_of(model))
     bad = {**dicts(X)[0], "new": value}
     for call in (model.predict_one, model.predict_proba_one):
         with pytest.raises(error, match=message):
@@ -286,7 +286,7 @@ def test_a_bad_value_is_refused_by_name_and_changes_nothing(
     with pytest.raises(error, match=message):
         model.learn_one(bad, "ant")
     assert before == (
-        learnt(model),
+        learned(model),
         model._features.names,
         snapshot(estimator_of(model)),
     )
@@ -345,7 +345,7 @@ def test_two_names_with_one_number_are_refused(
 # The beginning
 
 
-def test_before_anything_is_learnt_there_is_no_prediction() -> None:
+def test_before_anything_is_learned_there_is_no_prediction() -> None:
     model = small()
     assert model.predict_one({"a": 1.0}) is None
     assert model.predict_proba_one({"a": 1.0}) == {}
@@ -389,7 +389,7 @@ def test_an_observation_without_features_is_all_zeros() -> None:
         model.learn_one(x, y)
         twin.learn_one(zeros, y)
         assert model.predict_proba_one(x) == twin.predict_proba_one(zeros)
-    assert learnt(model) == learnt(twin)
+    assert learned(model) == learned(twin)
     assert model.predict_many(pd.DataFrame(index=[1, 2])).shape == (2,)
 
 
@@ -406,7 +406,7 @@ def test_progressive_validation_gives_the_accuracy_of_the_stream() -> None:
         model.learn_one(x, y)
     # River does not update a metric with a row that has no prediction.
     assert metric.get() == right / 59
-    # A row is learnt exactly if it was a mistake.
+    # A row is learned exactly if it was a mistake.
     assert estimator_of(model).n_updates_ == 60 - right
 
 
@@ -434,7 +434,7 @@ def test_a_copy_learns_as_the_original_would(kind: str) -> None:
     model = small()
     for x, y in zip(dicts(X)[:30], WORDS, strict=False):
         model.learn_one(x, y)
-    before = learnt(model)
+    before = learned(model)
     if kind == "copy":
         twin = copy.deepcopy(model)
     elif kind == "pickle":
@@ -443,13 +443,13 @@ def test_a_copy_learns_as_the_original_would(kind: str) -> None:
         twin = model.clone(include_attributes=True)
     for x, y in zip(dicts(X)[30:], WORDS[30:], strict=True):
         model.learn_one({**x, y: 1.0}, y)
-    assert learnt(twin) == before
+    assert learned(twin) == before
     for x, y in zip(dicts(X)[30:], WORDS[30:], strict=True):
         twin.learn_one({**x, y: 1.0}, y)
-    assert learnt(twin) == learnt(model) != before
+    assert learned(twin) == learned(model) != before
 
 
-def test_a_clone_has_the_parameters_and_nothing_learnt() -> None:
+def test_a_clone_has_the_parameters_and_nothing_learned() -> None:
     model = small(update="all")
     model.learn_one({"a": 1.0}, "x")
     clone = model.clone({"prior_weight": 2.0})
@@ -513,7 +513,7 @@ def test_the_reasons_of_an_observation_add_up_to_its_score() -> None:
     assert model.explain_one(without, label="bee", against="ant")["ant"] == 0.0
 
 
-def test_an_observation_is_unlearnt() -> None:
+def test_an_observation_is_unlearned() -> None:
     model, other = small(update="all"), small(update="all")
     for i, (x, y) in enumerate(zip(dicts(X), WORDS, strict=True)):
         model.learn_one(x, y)
@@ -525,8 +525,8 @@ def test_an_observation_is_unlearnt() -> None:
         np.testing.assert_allclose(part, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_nothing_can_be_explained_or_unlearnt_before_something_is_learnt() -> None:
-    with pytest.raises(ValueError, match="none was learnt"):
+def test_nothing_can_be_explained_or_unlearned_before_something_is_learned() -> None:
+    with pytest.raises(ValueError, match="none was learned"):
         small().explain_one({"ant": 1.0})
-    with pytest.raises(ValueError, match="nothing was learnt"):
+    with pytest.raises(ValueError, match="nothing was learned"):
         small().unlearn_one({"ant": 1.0}, "bee")

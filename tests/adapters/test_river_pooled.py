@@ -236,7 +236,7 @@ def test_two_names_with_one_number_are_refused(
     assert snapshot(estimator_of(model)) == before
 
 
-def test_before_anything_is_learnt_there_is_no_prediction() -> None:
+def test_before_anything_is_learned_there_is_no_prediction() -> None:
     model = small()
     assert model.predict_one({"a": 1.0}) is None
     assert model.predict_proba_one({"a": 1.0}) == {}

@@ -35,7 +35,7 @@ def snapshot(model: RPNBClassifier) -> Any:
 
 
 def state_of(model: RPNBClassifier) -> Any:
-    """What was learnt: statistics, classes and counts."""
+    """What was learned: statistics, classes and counts."""
     return frozen([model._state, model.classes_.tolist()])
 
 

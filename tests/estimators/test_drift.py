@@ -554,8 +554,8 @@ def test_a_copy_of_the_state_goes_its_own_way() -> None:
 
     def held() -> Any:
         detector: Any = state.detector
-        learnt = frozen(state.inner.moments)
-        return learnt, list(detector.told), state.known.tolist(), list(state.drifts)
+        learned = frozen(state.inner.moments)
+        return learned, list(detector.told), state.known.tolist(), list(state.drifts)
 
     before = held()
     copied = model._copy(state)

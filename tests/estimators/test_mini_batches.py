@@ -1,4 +1,4 @@
-"""Blocks of a mini-batch, observed apart, are learnt as by one process, to the bit."""
+"""Blocks of a mini-batch, observed apart, are learned as by one process, to the bit."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from rpnb.estimators.mini_batches import (
     counts_of_classes,
     learn_mini_batches,
     learn_statistics,
-    learnt_together,
+    learned_together,
     model_from_bytes,
     model_to_bytes,
     observe_rows,
@@ -140,7 +140,7 @@ def test_a_pool_is_the_same_wherever_its_blocks_are_observed(
     for start in range(0, N, size or N):
         stop = min(start + (size or N), N)
         blocks = range(-(-(stop - start) // BLOCK_ROWS))
-        for group in learnt_together(shared, blocks):
+        for group in learned_together(shared, blocks):
             parts, copy = {}, None
             for at in reversed(group):
                 copy = model_from_bytes(model_to_bytes(shared), copy)
@@ -163,7 +163,7 @@ def test_a_pool_is_the_same_wherever_its_blocks_are_observed(
     assert one.n_seen_ == one.n_updates_ == N
 
 
-def test_the_first_block_of_a_pool_is_learnt_row_by_row() -> None:
+def test_the_first_block_of_a_pool_is_learned_row_by_row() -> None:
     X, y = rows()
     X[X < -0.5] = 0.0
     by_row, one, threads, sparse = (pooled() for _ in range(4))
@@ -191,7 +191,7 @@ def test_the_first_block_of_a_pool_is_learnt_row_by_row() -> None:
     assert model_to_bytes(threads) == model_to_bytes(one)
     learn_mini_batches(sparse, csr_array(X), y)
     assert model_to_bytes(sparse) == model_to_bytes(one)
-    # What was learnt so goes on row by row.
+    # What was learned so goes on row by row.
     assert one.partial_fit(X[:500], y[:500]).n_seen_ == N + 500
 
 
@@ -256,7 +256,7 @@ def test_every_learner_learns_blocks_or_says_why_not(name: str) -> None:
     assert "Learners that can: " in message
     assert not model.__sklearn_is_fitted__()
     reasons = {
-        "OnlineBayes": "roots learnt from parts of a mini-batch do not add up",
+        "OnlineBayes": "roots learned from parts of a mini-batch do not add up",
         "NoChange": "predicts the class of the row before",
     }
     reason = reasons.get(name, "from parts of a mini-batch does not add up")
@@ -293,7 +293,7 @@ def test_other_features_are_refused() -> None:
     model = rpnb(batch_size=None)
     begin_rows(model, 3, y, names=["a", "b", "c"])
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-    with pytest.raises(ValueError, match=r"the model has learnt \['a', 'b', 'c'\]"):
+    with pytest.raises(ValueError, match=r"the model has learned \['a', 'b', 'c'\]"):
         begin_rows(model, 3, y, names=["a", "c", "b"])
     with pytest.raises(ValueError, match="the rows have 4 features"):
         begin_rows(model, 4, y)

@@ -185,7 +185,7 @@ def test_a_file_with_other_projections_is_refused(
         PooledClassifier.load(tmp_path / "model.npz")
 
 
-def test_shards_merge_into_what_one_model_would_have_learnt() -> None:
+def test_shards_merge_into_what_one_model_would_have_learned() -> None:
     X, y = stream(11, 1400)
     base = small(members="mergeable").partial_fit(X[:400], y[:400])
     parts = []
@@ -223,7 +223,7 @@ def test_models_of_other_scales_are_not_merged() -> None:
         a.merge("b")  # type: ignore[arg-type]
 
 
-def test_late_labels_are_learnt_alike_however_they_come() -> None:
+def test_late_labels_are_learned_alike_however_they_come() -> None:
     X, y = stream(11, 330)
     whole, single = small(delay=20), small(delay=20)
     whole.partial_fit(X, y)

@@ -16,10 +16,10 @@ from rpnb.preprocessing import RunningScaler
 X, y = blobs(1, 40)
 
 
-def test_scaled_and_forgotten_rows_cannot_be_unlearnt() -> None:
+def test_scaled_and_forgotten_rows_cannot_be_unlearned() -> None:
     for parameter, value in (("scale", "running"), ("forgetting", 50.0)):
         model = small(update="all", **{parameter: value}).fit(X, y)
-        with pytest.raises(ValueError, match=f"unlearnt with {parameter}={value!r}"):
+        with pytest.raises(ValueError, match=f"unlearned with {parameter}={value!r}"):
             model.unlearn(X[:2], y[:2])
         assert model.n_seen_ == 40
 

@@ -193,7 +193,7 @@ def process_late(
     leftover: bool = True,
     classes: Any = None,
 ) -> list[Any]:
-    """Process a scikit-learn estimator; before it has learnt it predicts None."""
+    """Process a scikit-learn estimator; before it has learned it predicts None."""
     fitted = False
 
     def predict(t: int) -> Any:

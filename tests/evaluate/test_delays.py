@@ -27,7 +27,7 @@ def late_labels(draw: st.DrawFn) -> Late:
 
 
 def spelt(events: Iterable[Event]) -> list[tuple[str, int]]:
-    """Runs of events as single ones: "?" for a prediction, "!" for a label learnt."""
+    """Runs of events as single ones: "?" for a prediction, "!" for a label learned."""
     out = []
     for event in events:
         for row in event.rows.tolist():
@@ -90,7 +90,7 @@ def test_labels_that_never_come_are_not_kept() -> None:
     assert spelt(waiting.rest()) == []
 
 
-def test_labels_that_came_with_the_last_row_of_a_call_are_learnt_in_it() -> None:
+def test_labels_that_came_with_the_last_row_of_a_call_are_learned_in_it() -> None:
     # So that a checkpoint sees what had arrived, with any number of rows in a call.
     waiting = WaitingRows.none()
     assert spelt(waiting.advance(0, np.array([0]), np.array([0]))) == [

@@ -98,7 +98,7 @@ def test_the_counts_are_those_of_each_learner_alone_for_any_chunking(
     assert_array_equal(evaluation.class_history.places()[1][-1], np.bincount(truth))
 
 
-def test_rows_are_let_go_once_they_are_learnt() -> None:
+def test_rows_are_let_go_once_they_are_learned() -> None:
     # By counting references: a cycle would wait for the collector, and memory grow.
     evaluation = native_evaluation(
         {"NB": make("GaussianNB")}, {"last": make("NoChange")}

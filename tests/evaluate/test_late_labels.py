@@ -193,7 +193,7 @@ def test_columns_of_times_are_not_shown_to_learners() -> None:
     assert result.models[name].n_features_in_ == 4
 
 
-def test_labels_that_never_come_are_never_learnt() -> None:
+def test_labels_that_never_come_are_never_learned() -> None:
     X, y = blobs(6)
     delay = np.where(np.arange(len(y)) % 3 == 0, 0.0, np.inf)
     result = prequential(baselines.GaussianNB(), X, y, delay=delay)
@@ -205,7 +205,7 @@ def test_labels_that_never_come_are_never_learnt() -> None:
     assert result["RPNBClassifier"].last("accuracy") == 0.0
 
 
-def test_labels_left_over_are_learnt_at_the_end_or_dropped() -> None:
+def test_labels_left_over_are_learned_at_the_end_or_dropped() -> None:
     X, y = blobs(7)
     for leftover, seen in (("learn", 60), ("drop", 20)):
         result = prequential(
@@ -220,7 +220,7 @@ def test_labels_left_over_are_learnt_at_the_end_or_dropped() -> None:
         assert result["NB"].updates.tolist() == [0, seen]
 
 
-def test_batches_of_late_labels_are_learnt_when_full() -> None:
+def test_batches_of_late_labels_are_learned_when_full() -> None:
     X, y = blobs(8)
     result = prequential(
         SGDClassifier(random_state=0), X, y, batch_size=8, delay=10, every=25

@@ -106,7 +106,7 @@ def test_learners_of_the_package_predict_as_in_a_loop_of_single_rows() -> None:
     for begin in range(0, 80, 7):
         part = slice(begin, begin + 7)
         predicted += batches.predict_then_learn(X[part], y[part]).tolist()
-    # Before anything is learnt a batch has no prediction, although its rows are seen.
+    # Before anything is learned a batch has no prediction, although its rows are seen.
     assert list(result["RPNB batches"].answers or ())[7:] == predicted[7:]
 
 
@@ -230,7 +230,7 @@ def test_checkpoints_stand_every_so_many_rows_and_at_the_end() -> None:
     for i, row in enumerate(one.rows):
         last = wrong[max(row - 30, 0) : row]
         assert_allclose(one.figures["window"]["accuracy"][i], 1.0 - last.mean())
-        # Only mistakes are learnt.
+        # Only mistakes are learned.
         assert one.updates[i] == wrong[:row].sum()
     assert (np.diff(one.seconds) > 0.0).all()
 
@@ -242,7 +242,7 @@ def test_default_checkpoints_are_a_fiftieth_of_a_table() -> None:
     assert prequential(baselines.PA(), iter([(X, y)])).every == 1000
 
 
-def test_log_loss_is_of_probabilities_before_the_label_is_learnt() -> None:
+def test_log_loss_is_of_probabilities_before_the_label_is_learned() -> None:
     X, y = blobs(9, n=60)
     models = {
         "RPNB": small(),
@@ -273,14 +273,14 @@ def test_declared_classes_are_known_from_the_first_row_on() -> None:
     assert list(found["RPNBClassifier"].answers or ()) == expected
 
 
-def test_models_are_not_changed_and_learnt_copies_are_returned() -> None:
+def test_models_are_not_changed_and_learned_copies_are_returned() -> None:
     X, y = blobs(11)
     model, river_model = small(), river_nb()
     result = prequential({"a": model, "b": river_model}, X, y)
     assert not hasattr(model, "classes_")
     assert river_model.predict_one({0: 1.0}) is None
     assert result.models["a"].n_seen_ == len(y)
-    # One that has learnt resumes, and its former updates are not counted again.
+    # One that has learned resumes, and its former updates are not counted again.
     warm = prequential(result.models["a"], X, y, keep_answers=True)
     again = small().partial_fit(X, y)
     before = again.n_updates_

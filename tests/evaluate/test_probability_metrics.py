@@ -60,7 +60,7 @@ def test_metrics_are_those_of_the_probabilities_before_each_row(learner: str) ->
 def test_metrics_of_other_libraries_are_those_of_their_probabilities(
     library: str,
 ) -> None:
-    """One row at a time: a label is predicted, then learnt."""
+    """One row at a time: a label is predicted, then learned."""
     P = np.zeros((250, 3))
     model: Any
     fresh: Any

@@ -85,7 +85,7 @@ def test_a_plot_has_a_line_for_each_learner(result: Any) -> None:
     pyplot.close(axes.figure)
 
 
-def test_sizes_are_of_the_learnt_models(result: Any) -> None:
+def test_sizes_are_of_the_learned_models(result: Any) -> None:
     # The projections alone: p·K·q numbers of single precision.
     assert result["RPNB"].size > 4 * 7 * 4 * 4 > result["majority class"].size
 

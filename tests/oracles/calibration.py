@@ -76,7 +76,7 @@ class Calibration:
         ]
 
     def learn(self, scores: list[float], active: list[bool], y: int) -> None:
-        """Learn from a row of class y with these scores before it was learnt."""
+        """Learn from a row of class y with these scores before it was learned."""
         if not active[y]:
             return
         top = max(s for s, there in zip(scores, active, strict=True) if there)

@@ -4,7 +4,7 @@ Slow and readable: what the compiled kernels are tested against. Arrays have the
 the paper's indices, μ[k, m, j] for member k, class m and column j, and nothing is
 flattened. The statistics are the mean and the variance themselves, as in equations (7)
 to (10), with the initial ones counted as `prior_weight` observations. Where the past
-fades, every observation learnt is kept with the weight that is left of it.
+fades, every observation learned is kept with the weight that is left of it.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class Oracle:
     mean: FloatArray = field(init=False)
     variance: FloatArray = field(init=False)
     eligible: BoolArray = field(init=False)
-    learnt: list[list[tuple[float, FloatArray]]] = field(init=False)
+    learned: list[list[tuple[float, FloatArray]]] = field(init=False)
     """for each class, where γ < 1, its projected observations and what they weigh"""
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ class Oracle:
         self.mean = np.full((K, self.M, q), self.prior_mean)
         self.variance = np.full((K, self.M, q), self.prior_variance)
         self.eligible = np.ones(self.M, dtype=np.bool_)
-        self.learnt = [[] for _ in range(self.M)]
+        self.learned = [[] for _ in range(self.M)]
 
 
 def matrices(projection: Projection) -> FloatArray:
@@ -169,14 +169,14 @@ def update_fading(oracle: Oracle, X: FloatArray, m: int, weight: FloatArray) -> 
     """Learn X (n, p) of class m at once, after the class's past has faded.
 
     Every earlier observation of the class weighs γʷ times as much as it did, w being
-    the weight of all that is learnt now. The mean and the variance are those of all
+    the weight of all that is learned now. The mean and the variance are those of all
     weighted observations, with the initial ones, which never fade.
     """
     left = oracle.keep ** weight.sum()
-    past = [(left * w, z) for w, z in oracle.learnt[m]]
-    oracle.learnt[m] = [*past, *zip(weight.tolist(), project(oracle, X), strict=True)]
-    weights = np.array([w for w, _ in oracle.learnt[m]])
-    Z = np.array([z for _, z in oracle.learnt[m]])
+    past = [(left * w, z) for w, z in oracle.learned[m]]
+    oracle.learned[m] = [*past, *zip(weight.tolist(), project(oracle, X), strict=True)]
+    weights = np.array([w for w, _ in oracle.learned[m]])
+    Z = np.array([z for _, z in oracle.learned[m]])
     total = oracle.prior_weight + weights.sum()
     w = weights[:, None, None]
     mean = (oracle.prior_weight * oracle.prior_mean + (w * Z).sum(axis=0)) / total

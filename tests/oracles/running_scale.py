@@ -23,16 +23,16 @@ def moments(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
 def scale(
     X: FloatArray,
     weight: FloatArray,
-    learnt: BoolArray,
+    learned: BoolArray,
     size: int,
     clip: float,
     *,
     centred: bool,
 ) -> FloatArray:
-    """Return all rows, each scaled by the learnt rows before its mini-batch."""
+    """Return all rows, each scaled by the learned rows before its mini-batch."""
     Z = np.empty_like(X)
     for i in range(X.shape[0]):
-        before = np.flatnonzero(learnt[: i - i % size])
+        before = np.flatnonzero(learned[: i - i % size])
         for j in range(X.shape[1]):
             mean, variance = moments(X[before], weight[before])
             if not centred:

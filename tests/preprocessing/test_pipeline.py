@@ -320,7 +320,7 @@ def test_features_that_differ_in_spread_are_warned_of_once() -> None:
     small().fit(np.ones((40, 2)), y[:40])
 
 
-def test_one_row_is_not_predicted_before_anything_is_learnt() -> None:
+def test_one_row_is_not_predicted_before_anything_is_learned() -> None:
     with pytest.raises(NotFittedError, match="StreamPipeline instance is not"):
         scaled(small()).predict_one(X[0])
 

@@ -49,7 +49,14 @@ def figures(client: Client, name: str) -> dict[str, Any]:
     scores: dict[str, Any] = client.model(name)
     return {
         key: scores[key]
-        for key in ("learnt", "scored", "error", "window_error", "references", "alarms")
+        for key in (
+            "learned",
+            "scored",
+            "error",
+            "window_error",
+            "references",
+            "alarms",
+        )
     }
 
 

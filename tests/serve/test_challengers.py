@@ -74,7 +74,7 @@ def caught_up(client: Client, name: str) -> dict[str, Any]:
 
 
 def figures(of: dict[str, Any]) -> dict[str, Any]:
-    return {key: of[key] for key in ("learnt", "scored", "error", "references")}
+    return {key: of[key] for key in ("learned", "scored", "error", "references")}
 
 
 def all_sound(server: ServerProcess) -> list[str]:
@@ -144,11 +144,11 @@ def test_one_that_starts_now_learns_what_comes(client: Client) -> None:
     client.create("now", "GaussianNB", features=4, classes=CLASSES)
     life = Life(client, "now")
     life.go_on(6)
-    before = client.model("now")["learnt"]
+    before = client.model("now")["learned"]
     client.challenge("now", "late", "GaussianNB", start="now")
     life.go_on(10)
     (found,) = caught_up(client, "now")["challengers"]
-    assert found["learnt"] == client.model("now")["learnt"] - before
+    assert found["learned"] == client.model("now")["learned"] - before
     client.withdraw("now", "late")
     assert client.challengers("now")["challengers"] == []
     client.challenge("now", "late", "GaussianNB")  # the name is free again
@@ -176,7 +176,7 @@ def test_promotion_and_rollback_over_kills(start: Start) -> None:
         (first,) = found["challengers"]
         assert first["name"] == "first"
         assert 0 < first["difference"]["rows"] < found["champion"]["scored"]
-        rows = client.model("m")["learnt"]
+        rows = client.model("m")["learned"]
         served = client.download("m")
     server.kill()
     assert state(server, "m", None) == state(server, "m", number)
@@ -196,7 +196,7 @@ def test_promotion_and_rollback_over_kills(start: Start) -> None:
         client.roll_back("m")
         assert client.model("m")["learner"] == "GaussianNB"
         life.go_on(5)
-        assert client.model("m")["learnt"] > rows
+        assert client.model("m")["learned"] > rows
         names = [each["name"] for each in client.challengers("m")["promotions"]]
         assert names == ["rpnb", "first"]
         caught_up(client, "m")
@@ -319,7 +319,7 @@ def test_old_events_are_deleted_once_no_learner_needs_them(start: Start) -> None
         client.challenge("m", "again", "GaussianNB")
         again = caught_up(client, "m")["challengers"][-1]
         assert again["start"] > 0
-        assert again["learnt"] < after["champion"]["learnt"]
+        assert again["learned"] < after["champion"]["learned"]
         life.client = client
         life.go_on(3)
         client.roll_back("m", "old")
@@ -366,7 +366,7 @@ def test_a_challenger_that_cannot_learn_leaves_the_champion_alone(
         assert time.monotonic() < until
         time.sleep(0.05)
     client.learn("holes", [[1.0, 2.0]], ["a"])
-    assert client.model("holes")["learnt"] == 3
+    assert client.model("holes")["learned"] == 3
     with pytest.raises(ServeError, match="challenger aw cannot learn") as caught:
         client.promote("holes", "aw")
     assert caught.value.status == 409

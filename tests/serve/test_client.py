@@ -127,8 +127,8 @@ def test_answers_are_read() -> None:
         calls.read_answer(answer(404), delete, repeated=False)
     with pytest.raises(ServeError):
         calls.read_answer(answer(404), request, repeated=True)
-    results = LabelResult(["learnt", "unknown", "learnt", "duplicate", "learnt"])
-    assert (results.learnt, results.duplicate, results.unknown) == (3, 1, 1)
+    results = LabelResult(["learned", "unknown", "learned", "duplicate", "learned"])
+    assert (results.learned, results.duplicate, results.unknown) == (3, 1, 1)
 
 
 def test_requests_are_repeated_after_pauses_that_double() -> None:

@@ -106,7 +106,7 @@ def test_damage_of_each_table_is_found(start: Start) -> None:
         # A row that is damaged is not learned as something else.
         assert client.label("m2", ["r0", "r1"], ["a", "a"]).results == [
             "unknown",
-            "learnt",
+            "learned",
         ]
         with pytest.raises(ServeError, match="damaged"):
             client.predict("m2", rows, remember=True, ids=["r0", "r5"])

@@ -60,7 +60,7 @@ def fill(start: Start, learner: str = "AROW") -> tuple[Path, bytes, list[Any]]:
 def serves(server: ServerProcess, state: bytes, labels: list[Any], rows: int) -> None:
     """Check that a degraded model predicts from a state, says so, and is left as is."""
     with Client(server.address, retries=0) as client:
-        assert client.model("m")["learnt"] == rows
+        assert client.model("m")["learned"] == rows
         assert client.download("m") == state
         assert client.predict("m", X).labels == labels
         # Rows may still wait for labels, which are accepted again later.
@@ -123,7 +123,7 @@ def test_the_state_before_the_event_is_kept_and_served(start: Start, bad: str) -
     assert done.stdout.count("was set aside") == 1
     assert f"event {event} was set aside" in done.stdout
     with Client(start().address, retries=0) as client:
-        assert client.model("m")["learnt"] == 49
+        assert client.model("m")["learned"] == 49
 
 
 def test_an_event_is_set_aside_and_put_back(start: Start) -> None:
@@ -140,7 +140,7 @@ def test_an_event_is_set_aside_and_put_back(start: Start) -> None:
     server = start()
     with Client(server.address, retries=0) as client:
         about = client.model("m")
-        assert (about["learnt"], about["set_aside"], about["degraded"]) == (
+        assert (about["learned"], about["set_aside"], about["degraded"]) == (
             49,
             2,
             False,
@@ -187,7 +187,7 @@ def test_labels_that_were_set_aside_can_be_forgotten(start: Start) -> None:
         before = client.download("m")
         assert client.label("m", ["r9"], ["ham"]).results == ["duplicate"]
         assert client.forget("m", ["r9", "r3"]) == ["forgotten"] * 2
-        assert client.model("m")["learnt"] == 47
+        assert client.model("m")["learned"] == 47
         assert client.download("m") != before
         client.delete("m")
     assert statement(folder, "SELECT count(*) FROM aside") == [(0,)]
@@ -211,7 +211,7 @@ def test_a_key_whose_event_was_set_aside(start: Start) -> None:
 
 
 def test_a_model_never_predicts_from_an_empty_state(start: Start) -> None:
-    """The first event is damaged: the state before it has learnt nothing."""
+    """The first event is damaged: the state before it has learned nothing."""
     folder, *_ = fill(start)
     statement(folder, "UPDATE events SET checksum=1 WHERE id=1")
     server = start()
@@ -233,7 +233,7 @@ def test_a_model_never_predicts_from_an_empty_state(start: Start) -> None:
     done = run_command("serve", folder, "--check", "--set-aside")
     assert done.returncode == 0, done.stdout
     with Client(start().address, retries=0) as client:
-        assert client.model("m")["learnt"] == 38
+        assert client.model("m")["learned"] == 38
         assert None not in client.predict("m", X).labels
 
 
@@ -318,7 +318,7 @@ def test_a_failure_while_serving_falls_back_to_the_log(tmp_path: Path) -> None:
         assert caught.value.status == 503
         assert len(calls) >= 2
         assert model.broken is not None
-        # While everything fails, the event learnt before could not be replayed either.
+        # While everything fails, the event learned before could not be replayed either.
         assert model.predicts is False
         with pytest.raises(ApiError, match="event"):
             await learn(4)
@@ -328,6 +328,6 @@ def test_a_failure_while_serving_falls_back_to_the_log(tmp_path: Path) -> None:
     writer.stop()
     again = Writer(tmp_path, Limits())
     assert again.models["m"].broken is None
-    assert again.models["m"].scores.learnt == 4
+    assert again.models["m"].scores.learned == 4
     again.start()
     again.stop()

@@ -26,7 +26,7 @@ def fails_with(client: Client, words: str) -> None:
     assert httpx.get(str(client._http.base_url) + "/readyz").status_code == 503
     # Reads go on.
     assert len(client.predict("m", X[:3]).labels) == 3
-    assert client.model("m")["learnt"] == 400
+    assert client.model("m")["learned"] == 400
 
 
 def recovers(client: Client, server: ServerProcess) -> None:
@@ -36,7 +36,7 @@ def recovers(client: Client, server: ServerProcess) -> None:
         time.sleep(0.1)
     assert client.health()["status"] == "ok"
     client.learn("m", X, Y)
-    assert client.model("m")["learnt"] == 800
+    assert client.model("m")["learned"] == 800
     state = client.download("m")
     server.kill()
     replayed = state_of(server.folder, "m")
@@ -85,4 +85,4 @@ def test_a_client_waits_for_the_log_to_be_writable_again(start: Start) -> None:
         assert client.learn("m", X, Y) == 400
         timer.join()
         other.close()
-        assert client.model("m")["learnt"] == 400
+        assert client.model("m")["learned"] == 400

@@ -96,10 +96,10 @@ def test_each_message_is_learned_once_over_kills(
         server.kill()
         server = start(*words)
     with Client(server.address) as client:
-        about = wait_for(client, "learnt", N)
-        assert about["learnt"] == N
+        about = wait_for(client, "learned", N)
+        assert about["learned"] == N
         time.sleep(1.0)
-        assert client.model("rows")["learnt"] == N
+        assert client.model("rows")["learned"] == N
         expected = learned().predict_proba(X)
         np.testing.assert_array_equal(of(client, tmp_path).predict_proba(X), expected)
         figures = httpx.get(f"{server.address}/metrics").text
@@ -119,7 +119,7 @@ def test_labels_may_come_before_their_rows(
     with Client(server.address) as client:
         client.create("rows", features=["a", "b", "c"], **GIVEN)
         time.sleep(3.0)  # labels alone
-        assert client.model("rows")["learnt"] == 0
+        assert client.model("rows")["learned"] == 0
     server.kill()
     named = [
         {**each, "row": dict(zip("abc", each["row"], strict=True))} for each in rows
@@ -128,12 +128,12 @@ def test_labels_may_come_before_their_rows(
     server = start(*words)
     with Client(server.address) as client:
         assert wait_for(client, "waiting", 100)["waiting"] == 100
-        assert client.model("rows")["learnt"] == 200
+        assert client.model("rows")["learned"] == 200
         cluster.send("labels", [*labels[200:], *labels[:50]])  # some of them again
-        about = wait_for(client, "learnt", N)
+        about = wait_for(client, "learned", N)
         assert about["waiting"] == 0
         time.sleep(1.0)
-        assert client.model("rows")["learnt"] == N
+        assert client.model("rows")["learned"] == N
         assert of(client, tmp_path).n_seen_ == N
     server.stop()
     assert run_command("serve", server.folder, "--check").returncode == 0
@@ -157,7 +157,7 @@ def test_bad_messages_are_passed_over_and_counted(
     with Client(server.address) as client:
         time.sleep(2.0)
         client.create("rows", features=3, **GIVEN)
-        assert wait_for(client, "learnt", 20)["learnt"] == 20
+        assert wait_for(client, "learned", 20)["learned"] == 20
         np.testing.assert_array_equal(
             of(client, tmp_path).predict_proba(X), learned(slice(20)).predict_proba(X)
         )

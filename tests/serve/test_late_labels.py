@@ -34,7 +34,7 @@ def test_labels_come_late_in_any_order_and_twice(client: Client) -> None:
     for each in np.array_split(order, 4):
         ids = [found.ids[i] for i in each]
         labels = [y[10 + i] for i in each]
-        assert client.label("late", ids, labels).results == ["learnt"] * len(each)
+        assert client.label("late", ids, labels).results == ["learned"] * len(each)
         # Another label for the same row changes nothing.
         again = client.label("late", ids, ["oak"] * len(each))
         assert again.results == ["duplicate"] * len(each)
@@ -42,7 +42,7 @@ def test_labels_come_late_in_any_order_and_twice(client: Client) -> None:
     after = client.predict("late", X)
     assert after.labels == model.predict(X).tolist()
     about = client.model("late")
-    assert (about["learnt"], about["scored"], about["waiting"]) == (60, 50, 0)
+    assert (about["learned"], about["scored"], about["waiting"]) == (60, 50, 0)
     wrong = [a != b for a, b in zip(found.labels, y[10:], strict=True)]
     assert about["error"] == pytest.approx(np.mean(wrong))
 
@@ -51,7 +51,7 @@ def test_an_id_that_does_not_wait_is_unknown(client: Client) -> None:
     client.create("unknown", "GaussianNB", features=2)
     result = client.label("unknown", ["nobody", "nobody"], ["a", "b"])
     assert result.results == ["unknown", "unknown"]
-    assert client.model("unknown")["learnt"] == 0
+    assert client.model("unknown")["learned"] == 0
 
 
 def test_clients_may_name_their_rows(client: Client) -> None:
@@ -67,7 +67,7 @@ def test_clients_may_name_their_rows(client: Client) -> None:
     with pytest.raises(ServeError, match="the same id"):
         client.predict("named", [[1, 2], [3, 4]], remember=True, ids=["x", "x"])
     assert client.label("named", ["order-1", "order-1"], ["a", "a"]).results == [
-        "learnt",
+        "learned",
         "duplicate",
     ]
 
@@ -99,7 +99,7 @@ def test_observing_is_predict_then_learn(
     assert got == expected
     about = client.model(name)
     assert expected[0] is None  # and so it is not scored
-    assert (about["learnt"], about["scored"]) == (80, 79)
+    assert (about["learned"], about["scored"]) == (80, 79)
     assert about["error"] == pytest.approx(
         np.mean([a != b for a, b in zip(expected[1:], y[1:], strict=True)])
     )
@@ -132,5 +132,5 @@ def test_rows_that_wait_are_limited_and_what_falls_out_is_counted(
         about = client.model("few")
         assert (about["waiting"], about["expired"]) == (5, 3)
         result = client.label("few", ids, ["a"] * 8)
-        assert result.results == ["unknown"] * 3 + ["learnt"] * 5
+        assert result.results == ["unknown"] * 3 + ["learned"] * 5
         assert client.model("few")["waiting"] == 0

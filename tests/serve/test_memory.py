@@ -377,7 +377,7 @@ def test_answers_are_written_part_by_part_as_a_whole() -> None:
         answer = {
             "labels": ["é\n"] * n,
             "probabilities": table,
-            "learnt": n,
+            "learned": n,
             "none": [],
         }
         assert json.loads(dump_json(answer)) == answer

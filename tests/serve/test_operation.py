@@ -29,7 +29,7 @@ def test_metrics_count_what_happened(shared: ServerProcess, client: Client) -> N
         assert match is not None, name
         return float(match[1])
 
-    assert value("rpnb_model_learnt_total") == 44
+    assert value("rpnb_model_learned_total") == 44
     assert value("rpnb_model_scored_total") == 43
     assert value("rpnb_model_waiting") == 6
     assert value("rpnb_model_predicted_total") == 10
@@ -138,9 +138,9 @@ def test_the_async_client_has_the_same_methods(shared: ServerProcess) -> None:
                     for each, label in zip(ids, y[20:40], strict=True)
                 )
             )
-            assert all(each.learnt == 1 for each in results)
+            assert all(each.learned == 1 for each in results)
             assert len(await client.observe("async", X[40:], y[40:])) == 20
-            assert (await client.model("async"))["learnt"] == 60
+            assert (await client.model("async"))["learned"] == 60
             assert (await client.health())["status"] == "ok"
             content = await client.download("async")
             await client.upload("async-2", content)
@@ -168,8 +168,8 @@ def test_256_connections_at_a_time(shared: ServerProcess) -> None:
             labels = await asyncio.gather(
                 *(client.label("many", [each], ["a"]) for each in ids)
             )
-            assert [each.results for each in labels] == [["learnt"]] * 256
-            assert (await client.model("many"))["learnt"] == 256
+            assert [each.results for each in labels] == [["learned"]] * 256
+            assert (await client.model("many"))["learned"] == 256
 
     asyncio.run(work())
 

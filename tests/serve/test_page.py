@@ -43,7 +43,7 @@ def page(browser: Any, shared: ServerProcess) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def model(shared: ServerProcess) -> str:
-    """Return the address of a model's view, with rows learnt and rows that wait."""
+    """Return the address of a model's view, with rows learned and rows that wait."""
     with Client(shared.address, timeout=300) as client:
         client.create("garden", "GaussianNB", features=["w", "x", "y", "z"])
         client.create("mute", "AROW", features=4)

@@ -23,15 +23,15 @@ def test_labels_beside_probabilities_are_those_of_predict(combiner: str) -> None
     model = ServedModel(1, "m", spec, new_learner(spec), 0.0)
     X, y = clusters(60)
     X = np.concatenate([X, np.zeros((2, 4))])
-    for learnt in range(0, 60, 20):
+    for learned in range(0, 60, 20):
         found = model.predict(X, confidence=True, probabilities=True)
         assert found.labels == model.learner.predict_next(X).tolist()
         assert found.probabilities == model.learner.predict_proba(X).tolist()
         places = np.searchsorted(found.classes, np.array(found.labels))
         P = np.array(found.probabilities)
         assert found.confidence == P[np.arange(62), places].tolist()
-        part = slice(learnt, learnt + 20)
-        event = LabelledEvent(learnt + 1, "learn", 0.0, X[part], y[part], None, None)
+        part = slice(learned, learned + 20)
+        event = LabelledEvent(learned + 1, "learn", 0.0, X[part], y[part], None, None)
         model.apply([event])
 
 
@@ -57,7 +57,7 @@ def test_learners_with_and_without_probabilities(name: str) -> None:
     model = ServedModel(1, "m", spec, new_learner(spec), 0.0)
     X, y = clusters(20)
     before = model.predict(X, confidence=True, probabilities=True)
-    # Declared classes are equally probable before anything is learnt.
+    # Declared classes are equally probable before anything is learned.
     equal: Any = [1 / 3] * 20 if name == "GaussianNB" else [None] * 20
     if name == "GaussianNB":
         equal = pytest.approx(equal, rel=1e-12)

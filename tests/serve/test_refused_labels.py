@@ -66,13 +66,13 @@ def test_one_misspelled_label_changes_nothing(start: Start) -> None:
         assert client.download("m") == before
         # None of the rows was labelled, and the right labels are accepted.
         labelled = client.label("m", ids, ["ham", "ham", "spam", "ham"])
-        assert labelled.results == ["learnt", "duplicate", "learnt", "learnt"]
+        assert labelled.results == ["learned", "duplicate", "learned", "learned"]
         assert client.observe("m", X[:3], y[:3]) == predicted[:3]
         assert client.health()["status"] == "ok"
         before = client.download("m")
     server.kill()
     with Client(start().address, retries=0) as client:
-        assert client.model("m")["learnt"] == 1007
+        assert client.model("m")["learned"] == 1007
         assert client.download("m") == before
         assert client.model("m")["classes"] == ["ham", "spam"]
 
@@ -116,7 +116,7 @@ def test_requests_of_one_transaction_count_together(start: Start) -> None:
     assert [each == 1 for each in answers] == [i % 2 == 0 for i in range(64)]
     assert {each.status for each in answers if each != 1} == {422}
     with Client(server.address) as client:
-        assert client.model("m")["learnt"] == 32
+        assert client.model("m")["learned"] == 32
         assert client.health()["status"] == "ok"
 
 

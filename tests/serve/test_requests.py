@@ -87,7 +87,7 @@ def test_labels_come_in_all_formats(model: str) -> None:
             )
         if kind == ARROW:
             body = arrow(pa.table({"id": ids, "label": ["x", "y"]}))
-        assert post(f"{model}/labels", body, kind).json()["learnt"] == 2
+        assert post(f"{model}/labels", body, kind).json()["learned"] == 2
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_models_are_listed_created_once_and_deleted(client: Client) -> None:
     with pytest.raises(ServeError, match="already") as caught:
         client.create("once", features=3)
     assert caught.value.status == 409
-    with pytest.raises(ServeError, match="learnt nothing"):
+    with pytest.raises(ServeError, match="learned nothing"):
         client.download("once")
     client.delete("once")
     with pytest.raises(ServeError, match="no model") as caught:
@@ -370,7 +370,7 @@ def test_a_prediction_of_the_pool_is_explained_by_members_too(client: Client) ->
 def test_a_prediction_is_explained(client: Client) -> None:
     client.create("why", "RPNB", features=NAMES, n_estimators=5, random_state=0)
     X, y = clusters(60)
-    with pytest.raises(ServeError, match="learnt nothing"):
+    with pytest.raises(ServeError, match="learned nothing"):
         client.explain("why", X[:1])
     client.learn("why", X, y)
     model = rpnb.RPNBClassifier(5, random_state=0).partial_fit(X, y)

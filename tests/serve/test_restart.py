@@ -134,7 +134,7 @@ def test_a_repeated_key_is_carried_out_once_even_after_a_kill(start: Start) -> N
         assert client.observe("m", X, y, key="four") == last
         assert client.learn("m", X, y, key="two") == 30
         assert client.label("m", found.ids, y, key="three") == labelled
-        assert client.model("m")["learnt"] == 120
+        assert client.model("m")["learned"] == 120
 
 
 def test_a_model_from_a_file_goes_on_learning(start: Start) -> None:
@@ -182,7 +182,7 @@ def test_a_forgotten_row_was_never_there(start: Start) -> None:
         assert client.forget("all", ["row-13"]) == ["unknown"]
         assert client.download("all") == client.download("without")
         about, other = client.model("all"), client.model("without")
-        assert (about["learnt"], about["waiting"]) == (52, 4)
+        assert (about["learned"], about["waiting"]) == (52, 4)
         assert about["error"] == other["error"]
         assert client.label("all", ["row-13"], ["oak"]).results == ["unknown"]
         client.learn("all", X[:5], y[:5])
@@ -268,7 +268,7 @@ def test_a_damaged_event_is_found(start: Start) -> None:
     assert "DAMAGED model m: event 2 is damaged" in checked.stdout
     with Client(start().address, retries=0) as client:
         # What came before it is there, and predicts; nothing is added behind the gap.
-        assert client.model("m")["learnt"] == 20
+        assert client.model("m")["learned"] == 20
         assert client.predict("m", [[0.0] * 4]).labels[0] is not None
         with pytest.raises(ServeError, match="cannot be replayed"):
             client.learn("m", [[0.0] * 4], ["ash"])
@@ -336,7 +336,7 @@ def test_retention_keeps_every_event_after_its_base(start: Start) -> None:
     with Client(start().address) as client:
         assert client.forget("m", ["a"]) == ["forgotten"]
         before = client.download("m")
-        assert client.model("m")["learnt"] == 4 * 80 + 1
+        assert client.model("m")["learned"] == 4 * 80 + 1
     replayed = state_of(server.folder, "m")
     assert replayed is not None
     assert same_state(before, replayed)

@@ -67,7 +67,7 @@ def test_figures_are_those_of_a_plain_reading(
     assert sum(cell[0] for cell in scores.calibration) == len(known)
     assert sum(cell[2] for cell in scores.calibration) == sum(r for _, r in known)
     details = scores.details()
-    assert (details["learnt"], details["scored"]) == (len(rows), len(answered))
+    assert (details["learned"], details["scored"]) == (len(rows), len(answered))
     if answered:
         assert details["curve"][-1][0] == len(answered)
 

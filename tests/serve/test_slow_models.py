@@ -46,7 +46,7 @@ def test_rows_that_would_take_too_long_are_refused(tmp_path: Path) -> None:
     async def learn(n: int) -> int:
         command = Learn(name="m", X=np.ones((n, 10)), labels=["a"] * n, observe=False)
         try:
-            return int((await writer.submit(command))["learnt"])
+            return int((await writer.submit(command))["learned"])
         except ApiError as error:
             return error.status
 
@@ -126,7 +126,7 @@ def test_a_slow_model_does_not_stop_the_others(start: Start, tmp_path: Path) -> 
         assert oldest > 0
         metrics = httpx.get(f"{server.address}/metrics").text
         assert "rpnb_log_oldest_seconds" in metrics
-        assert client.model("slow")["learnt"] == 19
+        assert client.model("slow")["learned"] == 19
         state = client.download("slow")
     server.stop()
     replayed = state_of(tmp_path / "served", "slow")
@@ -158,7 +158,7 @@ def test_forgetting_does_not_stop_the_others(start: Start, tmp_path: Path) -> No
         thread.join()
         assert answers == [["forgotten", "forgotten"]]
         assert len(found) == 50
-        assert client.model("m")["learnt"] == 3053
+        assert client.model("m")["learned"] == 3053
         state = client.download("m")
     server.stop()
     replayed = state_of(tmp_path / "served", "m")

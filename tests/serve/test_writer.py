@@ -86,12 +86,12 @@ def test_commands_of_one_transaction_see_each_other(
         assert found[0]["labels"] == writer_predicts(slice(0, 2))
         assert found[1]["ids"] == ["b"]
         assert found[2].code == "id_taken"
-        assert found[3]["results"] == ["learnt", "unknown", "duplicate"]
+        assert found[3]["results"] == ["learned", "unknown", "duplicate"]
         assert found[4] == found[3]
         assert found[5].code == "key_reused"
-        assert found[6]["results"] == ["duplicate", "learnt"]
+        assert found[6]["results"] == ["duplicate", "learned"]
         assert found[7] == found[8]
-        assert (writer.models["m"].scores.learnt, writer.models["m"].waiting) == (4, 0)
+        assert (writer.models["m"].scores.learned, writer.models["m"].waiting) == (4, 0)
 
     def writer_predicts(rows: slice) -> list[Any]:
         return new_learner(SPEC).predict(X[rows]).tolist()
@@ -142,7 +142,7 @@ def test_labels_of_a_group_share_an_event_unless_events_are_mini_batches(
             Learn(name="m", X=X[8:10], labels=Y[8:10], observe=True),
             *(label([each], [Y[4 + i]]) for i, each in enumerate(ids[4:7])),
         )
-        await submit(writer, label(ids[7:], [Y[7]]))  # learnt as a row alone
+        await submit(writer, label(ids[7:], [Y[7]]))  # learned as a row alone
 
     asyncio.run(work())
     model = writer.models["m"]
@@ -153,7 +153,7 @@ def test_labels_of_a_group_share_an_event_unless_events_are_mini_batches(
     found = kinds.fetchall()
     writer.stop()
     assert found == (single if batch_size == 1 else cut)
-    assert (model.scores.learnt, model.waiting, applied) == (10, 0, len(found))
+    assert (model.scores.learned, model.waiting, applied) == (10, 0, len(found))
     assert model.learner.n_seen_ == 10
     replayed = state_of(tmp_path, "m")
     assert state is not None
@@ -164,14 +164,14 @@ def test_labels_of_a_group_share_an_event_unless_events_are_mini_batches(
 def test_rows_beyond_the_limit_are_dropped_after_labels_of_the_group(
     writer: Writer, tmp_path: Path
 ) -> None:
-    """A label that comes with the rows that push its row out is still learnt."""
+    """A label that comes with the rows that push its row out is still learned."""
 
     async def work() -> None:
         await submit(writer, remember(writer, [f"r{i}" for i in range(8)], slice(0, 8)))
         found = await submit(
             writer, remember(writer, ["new"], slice(8, 9)), label(["r0"], ["oak"])
         )
-        assert found[1]["results"] == ["learnt"]
+        assert found[1]["results"] == ["learned"]
         model = writer.models["m"]
         assert (model.waiting, model.expired) == (8, 0)
         await submit(writer, remember(writer, ["more"], slice(9, 10)))
@@ -196,9 +196,9 @@ def test_a_model_deleted_with_its_rows_in_flight(writer: Writer) -> None:
         )
         kept = remember(writer, ["a"], slice(0, 1))
         found = await submit(writer, observe, kept, Delete(name="m"), create(), kept)
-        assert found[0]["learnt"] == 2
+        assert found[0]["learned"] == 2
         assert found[2] == {"deleted": True}
-        assert found[3]["learnt"] == 0
+        assert found[3]["learned"] == 0
         assert isinstance(found[4], ApiError)
         (again,) = await submit(writer, label(["a"], ["oak"]))
         assert again["results"] == ["unknown"]
@@ -221,7 +221,7 @@ def test_an_error_that_should_not_be_is_answered_and_rolled_back(
         assert found.status == 503
         assert not writer._connection.in_transaction
         (again,) = await submit(writer, label(["a"], ["oak"]))
-        assert again["results"] == ["learnt"]
+        assert again["results"] == ["learned"]
 
     run(writer, work)
 
@@ -244,7 +244,7 @@ def test_a_stop_answers_everybody(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         await asyncio.to_thread(writer.stop, grace_period=60.0)
         found = await asyncio.gather(*tasks)
-        assert found == [{"learnt": 12}] * 1500
+        assert found == [{"learned": 12}] * 1500
         with pytest.raises(ApiError, match="stopping"):
             await writer.submit(create())
 
@@ -254,7 +254,7 @@ def test_a_stop_answers_everybody(tmp_path: Path) -> None:
     assert state is not None
     assert kept is not None
     assert same_state(state, kept)
-    assert writer.models["m"].scores.learnt == 12 * 1500
+    assert writer.models["m"].scores.learned == 12 * 1500
 
 
 def test_a_stop_without_grace_period_refuses_what_is_not_on_the_disk(
@@ -274,7 +274,7 @@ def test_a_stop_without_grace_period_refuses_what_is_not_on_the_disk(
 
     run(writer, work)
     again = Writer(tmp_path, Limits())
-    assert again.models["m"].scores.learnt == 2
+    assert again.models["m"].scores.learned == 2
     again.start()
     again.stop()
 

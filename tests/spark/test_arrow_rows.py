@@ -1,4 +1,4 @@
-"""Which rows may be learnt: the same rule for lists and for Spark's vectors."""
+"""Which rows may be learned: the same rule for lists and for Spark's vectors."""
 
 from typing import Any
 

@@ -34,7 +34,7 @@ def stripped(result: Any) -> Any:
     return kept | {"learners": learners}
 
 
-def test_a_folder_is_learnt_as_one_file(
+def test_a_folder_is_learned_as_one_file(
     spark: Any,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

@@ -15,7 +15,7 @@ from rpnb.spark import saved_batch
 from spark_cluster import Cluster, kill
 from spark_faults import (
     Kill,
-    learnt,
+    learned,
     same_bits,
     start_driver,
     undisturbed,
@@ -52,21 +52,21 @@ def test_killed_at_any_moment_the_model_has_the_same_bits(
     expected = undisturbed(TRIGGERS)
     # The driver dies after the results and before the model of a trigger are written.
     assert wait(start_driver(cluster.url, tmp_path, Kill("before", 1)), tmp_path) == -9
-    assert (batch_of(tmp_path), learnt(tmp_path)) == (0, 2)
+    assert (batch_of(tmp_path), learned(tmp_path)) == (0, 2)
     # After the model is written, and before Spark notes that the trigger is done.
     assert wait(start_driver(cluster.url, tmp_path, Kill("after", 2)), tmp_path) == -9
     assert batch_of(tmp_path) == 2
     assert "2" not in os.listdir(tmp_path / "checkpoint" / "commits")
-    # While a trigger is learnt.
+    # While a trigger is learned.
     assert wait(start_driver(cluster.url, tmp_path, Kill("during", 3)), tmp_path) == -9
     assert batch_of(tmp_path) == 2
-    # An executor, then a worker, while the rest is learnt.
+    # An executor, then a worker, while the rest is learned.
     driver = start_driver(cluster.url, tmp_path)
     until = time.monotonic() + PATIENCE
     while not cluster.executors() and time.monotonic() < until:
         time.sleep(0.05)
     assert kill(cluster.executors()[0])
-    while learnt(tmp_path) < 4 and driver.poll() is None:
+    while learned(tmp_path) < 4 and driver.poll() is None:
         assert time.monotonic() < until
         time.sleep(0.05)
     cluster.kill_worker(0)

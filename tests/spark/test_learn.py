@@ -1,4 +1,4 @@
-"""A frame is learnt as by one process, to the bit, however it is partitioned."""
+"""A frame is learned as by one process, to the bit, however it is partitioned."""
 
 import time
 from pathlib import Path
@@ -76,7 +76,7 @@ def test_rows_have_weights_as_in_one_process(spark: Any) -> None:
             learn(small(batch_size=2500), worse, order="time", weight="w")
 
 
-def test_what_was_learnt_before_is_resumed_and_classes_are_added(spark: Any) -> None:
+def test_what_was_learned_before_is_resumed_and_classes_are_added(spark: Any) -> None:
     X, y = labelled(N)
     words = np.array(["ant", "bee", "cat", "dog"])[y]
     words[:5000][words[:5000] == "bee"] = "dog"
@@ -139,7 +139,7 @@ def test_naive_bayes_whose_statistics_add_up(spark: Any) -> None:
     assert known.any()
 
 
-def test_what_cannot_be_learnt_so_is_refused(spark: Any) -> None:
+def test_what_cannot_be_learned_so_is_refused(spark: Any) -> None:
     X, y = labelled(50)
     frame = spark.createDataFrame(table(X, y))
     with pytest.raises(TypeError, match="PA learns row by row"):
@@ -164,7 +164,7 @@ def test_what_cannot_be_learnt_so_is_refused(spark: Any) -> None:
     assert not model.__sklearn_is_fitted__()
 
 
-def test_a_bad_row_is_named_before_anything_is_learnt(
+def test_a_bad_row_is_named_before_anything_is_learned(
     spark: Any, tmp_path: Path
 ) -> None:
     X, y = labelled(400)

@@ -1,4 +1,4 @@
-"""A pool of members whose statistics add up is learnt as by one process, to the bit."""
+"""A pool whose members add up is learned as by one process, to the bit."""
 
 import json
 import subprocess
@@ -56,7 +56,7 @@ def test_the_pool_is_that_of_one_process_to_the_bit(
     assert_array_equal(found["probability"].to_pylist(), model.predict_proba(named(X)))
 
 
-def test_missing_values_are_learnt_and_classes_added(spark: Any) -> None:
+def test_missing_values_are_learned_and_classes_added(spark: Any) -> None:
     X, y = labelled(5200)
     X[::9, 2] = np.nan
     words = np.array(["ant", "bee", "cat", "dog"])[y]

@@ -1,4 +1,4 @@
-"""A stream is learnt once in effect, whatever comes again, and its results are kept."""
+"""A stream is learned once in effect, whatever comes again; its results are kept."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def run(spark: Any, tmp_path: Path, model: Any, **more: Any) -> Any:
     return query
 
 
-def test_triggers_are_learnt_as_calls_of_one_process(
+def test_triggers_are_learned_as_calls_of_one_process(
     spark: Any, tmp_path: Path
 ) -> None:
     X, y = labelled(9000)
@@ -76,7 +76,7 @@ def test_triggers_are_learnt_as_calls_of_one_process(
     assert (saved.batch, saved.rows) == (2, 9000)
     wrong = np.array([one != other for one, other in zip(predicted, y, strict=True)])
     assert saved.mistakes == wrong.sum()
-    # One line for each mini-batch, each with the error before it was learnt.
+    # One line for each mini-batch, each with the error before it was learned.
     table = spark.read.json(str(tmp_path / "results")).orderBy("trigger", "batch")
     rows = table.collect()
     assert [(row.trigger, row.rows) for row in rows] == [
@@ -141,7 +141,7 @@ def test_bad_rows_fail_the_query_or_are_set_aside(spark: Any, tmp_path: Path) ->
     model = small(batch_size=400)
     with pytest.raises(Exception, match=r"001\.csv, row 501: column 'b' is missing"):
         run(spark, tmp_path, model)
-    # The trigger before it was learnt, and of its own nothing.
+    # The trigger before it was learned, and of its own nothing.
     assert model.n_seen_ == 1000
     saved = saved_batch(tmp_path / "model.rpnb")
     assert saved is not None

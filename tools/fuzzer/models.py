@@ -44,7 +44,7 @@ def _pooled(**more: Any) -> Any:
 
 #: Beside the learners: other parameters, and what goes around a learner.
 _OTHERS: Mapping[str, Callable[[], Any]] = {
-    # With sets of classes, reasons, and rows that can be unlearnt.
+    # With sets of classes, reasons, and rows that can be unlearned.
     "RPNB-calibrated": lambda: _rpnb(
         temperature="auto", scale="running", update="all", combiner="log_sum"
     ),
@@ -90,7 +90,7 @@ def new(name: str) -> Any:
 
 
 def rows_for(name: str) -> Any:
-    """Return the rows that a model has learnt."""
+    """Return the rows that a model has learned."""
     return WIDE if name == "Pooled-wide" else X
 
 
@@ -201,7 +201,7 @@ def _use_the_rest(model: StreamClassifier[Any], rows: Any, labels: Any) -> None:
         model.learn_one(rows[0], labels[0])
     if isinstance(model, RPNBClassifier):
         # They are refused where the model has no calibration, or no quadratic scores,
-        # or has not learnt these rows.
+        # or has not learned these rows.
         with suppress(*REFUSALS):
             model.predict_set(rows[:5])
             model.predict_set_then_learn(rows[:5], labels[:5])

@@ -41,7 +41,7 @@ class Library(Protocol):
         """Return a new model; K members if it is an ensemble of that many."""
 
     def test_then_train(self, learner: str, model: Any, rows: Any) -> Any:
-        """Return the labels (n,), each predicted before its row was learnt.
+        """Return the labels (n,), each predicted before its row was learned.
 
         A label outside of 0 .. M-1 means no prediction.
         """
@@ -53,7 +53,7 @@ class Library(Protocol):
 def run(library: Library, request: Request) -> Reply:
     """Test, then train, until `at_least` seconds are spent; reply with the median.
 
-    The time is from constructing the model to the last row learnt, and is the processor
+    The time is from making the model to the last row learned, and is the processor
     time of all threads of the process.
     """
     learner, M, K = request["learner"], request["M"], request["K"]

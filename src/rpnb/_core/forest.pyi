@@ -21,14 +21,14 @@ WIDEST: Final[int]
 """Rows with more features are not kept: the forest reads their projection"""
 
 # Entries of `clock`.
-LEARNT: Final[int]
+LEARNED: Final[int]
 """Rows learned, which is also the number of the next row in the window"""
 DUE: Final[int]
-"""Value of `LEARNT` at which the next tree starts to grow"""
+"""Value of `LEARNED` at which the next tree starts to grow"""
 GROWN: Final[int]
 """Trees that have started to grow"""
 START: Final[int]
-"""Value of `LEARNT` when the growing tree started, −1 if none is growing"""
+"""Value of `LEARNED` when the growing tree started, −1 if none is growing"""
 NEXT: Final[int]
 """The growing tree's first node that is neither split nor a leaf yet"""
 CLOCKS: Final[int]

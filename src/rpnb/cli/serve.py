@@ -119,7 +119,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         type=positive,
         metavar="N",
         default=50_000,
-        help="rows learnt after which a model's state is written (default: 50000)",
+        help="rows learned after which a model's state is written (default: 50000)",
     )
     parser.add_argument(
         "--kafka",

@@ -329,7 +329,7 @@ def forget(name: str, ids: Sequence[str]) -> Call[list[str]]:
 def learn(size: int, name: str, rows: Any, labels: Any, key: str | None) -> Call[int]:
     """Learn rows with their labels."""
     requests = _labelled(size, _one(name, "/learn"), rows, labels, key)
-    return Call(requests, lambda answers: sum(each["learnt"] for each in answers))
+    return Call(requests, lambda answers: sum(each["learned"] for each in answers))
 
 
 def observe(

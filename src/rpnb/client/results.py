@@ -68,15 +68,15 @@ class LabelResult:
     Attributes
     ----------
     results : list of str
-        For each label "learnt", "duplicate" or "unknown".
+        For each label "learned", "duplicate" or "unknown".
     """
 
     results: list[str]
 
     @property
-    def learnt(self) -> int:
-        """Labels that were learnt."""
-        return self.results.count("learnt")
+    def learned(self) -> int:
+        """Labels that were learned."""
+        return self.results.count("learned")
 
     @property
     def duplicate(self) -> int:

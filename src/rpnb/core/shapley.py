@@ -63,7 +63,7 @@ def recovered_mean(R: FloatArray, z: FloatArray) -> FloatArray:
     """Return rows (p, M) whose projections are nearest to the columns of z (F, M).
 
     The projection of a mean is the mean of the projections, so where there are at least
-    as many columns as features this is the mean of the rows that were learnt.
+    as many columns as features this is the mean of the rows that were learned.
     """
     found = np.linalg.lstsq(R.T, z, rcond=None)[0]
     return np.asarray(found, dtype=np.float64)

@@ -67,9 +67,9 @@ default="log_sum"
         rule of Kittler et al. (1998) on normalised posteriors. "product" always gives
         the labels of "log_sum", which is faster.
     update : {"mistakes", "all"}, default="mistakes"
-        Which observations are learnt.
+        Which observations are learned.
     batch_size : int or None, default=1
-        Rows predicted before any of them is learnt. None makes each call of
+        Rows predicted before any of them is learned. None makes each call of
         `partial_fit` or `predict_then_learn` one mini-batch. Batches do not reach
         across calls.
     prior_mean : float, default=0.0
@@ -80,8 +80,8 @@ default="log_sum"
         How many observations the prior mean and variance count as.
     forgetting : float or None, default=None
         W > 1, for streams that drift: each class remembers about the last W rows that
-        it has learnt. Before a row of weight w is learnt, the weight and the scatter of
-        its class are multiplied by (1 − 1/W)ʷ, so that the weights of learnt rows of
+        it has learned. Before a row of weight w is learned, weight and scatter of
+        its class are multiplied by (1 − 1/W)ʷ, so that the weights of learned rows of
         weight 1 add up to W in the end; a mini-batch counts as one row of its whole
         weight. Other classes and the prior do not fade. With class_prior="frequency",
         all counts fade by every row seen. None forgets nothing, as in the paper.
@@ -94,7 +94,7 @@ default="log_sum"
         Smallest variance that is ever used.
     scale : "running" or None, default=None
         Whether features are scaled along the stream, for features on different scales:
-        each row by the mean and standard deviation of the rows learnt before it,
+        each row by the mean and standard deviation of the rows learned before it,
         clipped at 3 deviations. Sparse rows are not centred. None takes rows as they
         are, as in the paper. `rpnb.preprocessing` scales for other learners.
     temperature : "auto", float or None, default="auto"
@@ -102,10 +102,10 @@ default="log_sum"
         on it. "auto" learns it along the stream: `predict_proba` is a mixture of
         temperatures, weighted by how well each has predicted the rows so far. The first
         512 rows and then one in 23 are used, each with the model before it was
-        learnt; row weights do not matter. A number divides scores before they are
+        learned; row weights do not matter. A number divides scores before they are
         normalised. None is K: the members see the same observation, so their evidence
         is averaged, not added up. Changing it from "auto" ends and forgets what was
-        learnt about probabilities, with the next rows learnt.
+        learned about probabilities, with the next rows learned.
     n_jobs : int or None, default=None
         Threads for many rows at once. `predict`, `predict_proba`, `predict_log_proba`
         and `decision_function` share out the rows; learning, which is sequential, has
@@ -264,7 +264,7 @@ default="log_sum"
 
         After `predict_one` of the same row, its scores are used again. A first row, a
         class not seen before, or a `batch_size` other than 1, for which a row is a
-        mini-batch of its own, is handed to `partial_fit`. A row of weight w is learnt
+        mini-batch of its own, is handed to `partial_fit`. A row of weight w is learned
         as w equal rows in one update.
         """
         number = self._index.find(y) if self.__sklearn_is_fitted__() else None
@@ -311,7 +311,7 @@ default="log_sum"
     # Models of parts of a stream
 
     def merge(self, other: Self, base: Self | None = None) -> Self:
-        """Add what another model has learnt, exactly, as if learnt here.
+        """Add what another model has learned, exactly, as if learned here.
 
         Statistics pool by Theorem 1, whatever the order. Use it for shards of a
         stream: copies of one model that learn apart and are brought together. Where the
@@ -324,7 +324,7 @@ default="log_sum"
             A model with the same projections and prior.
         base : RPNBClassifier, optional
             The common state from which both models went on learning: what it holds is
-            counted once. Without it, the two have learnt nothing in common. Refused
+            counted once. Without it, the two have learned nothing in common. Refused
             with `forgetting`: what is left of the base is not known.
 
         Returns
@@ -344,23 +344,23 @@ default="log_sum"
         return self
 
     def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Take learnt rows out of the statistics again: Theorem 1 read backwards.
+        """Take learned rows out of the statistics again: Theorem 1 read backwards.
 
         With update="all" the statistics are then those of a model that has never seen
         the rows, to rounding. With update="mistakes" the rows must be ones that changed
-        the model when they were learnt; the statistics are then those of the other rows
+        the model when they were learned; the statistics are then those of other rows
         that did. A model that had never seen the rows might have made other mistakes
-        afterwards, and learnt from these: it is not what results here.
+        afterwards, and learned from these: it is not what results here.
 
-        Classes stay known. What was learnt about probabilities (`temperature="auto"`)
+        Classes stay known. What was learned about probabilities (`temperature="auto"`)
         stays as it is: 80 weights and 12 thresholds, of all rows together.
 
         Parameters
         ----------
         X : array-like of shape (n, p)
-            Rows that were learnt.
+            Rows that were learned.
         y : array-like of shape (n,)
-            The labels with which they were learnt.
+            The labels with which they were learned.
         sample_weight : array-like of shape (n,), optional
             Their weights.
 
@@ -371,7 +371,7 @@ default="log_sum"
         Raises
         ------
         ValueError
-            If the rows cannot all have been learnt: the label is not known, or a
+            If the rows cannot all have been learned: the label is not known, or a
             class's weight or variance would become negative. Not every such row can be
             told. Also with `forgetting`, where it is not known what is left of a row.
             Nothing is changed then.

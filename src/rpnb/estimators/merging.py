@@ -93,7 +93,7 @@ def _check_alike(mine: MergeInput, part: MergeInput) -> None:
         )
     if scaled is not None and its is not None and (scaled.centred[0] != its.centred[0]):
         raise ValueError(
-            f"{part.name} scales rows otherwise: one has learnt sparse rows first, "
+            f"{part.name} scales rows otherwise: one has learned sparse rows first, "
             "which are not centred, the other dense ones"
         )
     if mine.state.prior != part.state.prior:

@@ -2,7 +2,7 @@
 
 A mini-batch is cut into blocks of 2,048 rows. Each block is observed with the model as
 it stands, which changes nothing; the statistics of all blocks, in order, are then
-learnt at once. Blocks may be observed in any order and on any machine: the model has
+learned at once. Blocks may be observed in any order and on any machine: the model has
 the same bits. `learn_mini_batches` does it in one process and is the definition; for
 `RPNBClassifier` it is what `partial_fit` with `batch_size` does. A learner that needs
 rows to begin with, `PooledClassifier`, learns the first block of its first mini-batch
@@ -129,7 +129,7 @@ def _check_features(model: Any, p: int, names: Sequence[str] | None) -> None:
     known = getattr(model, "feature_names_in_", None)
     if known is not None and names is not None and list(known) != list(names):
         raise ValueError(
-            f"the features are {list(names)}, but the model has learnt {list(known)}"
+            f"the features are {list(names)}, but the model has learned {list(known)}"
         )
 
 
@@ -149,7 +149,7 @@ class RowBlocks(NamedTuple):
     """how many rows of the mini-batch come before each block; None for neighbours"""
     counts: Sequence[IntArray] | None = None
     """(M,) rows of each class before each block, where classes are balanced; None for
-    neighbours, of which the first has only rows before it that were learnt"""
+    neighbours, of which the first has only rows before it that were learned"""
 
 
 def observe_rows(
@@ -187,7 +187,7 @@ def observe_rows(
 
 
 def counts_of_classes(model: StreamClassifier[Any]) -> IntArray:
-    """Return how many rows of each class a model with balanced classes has learnt."""
+    """Return how many rows of each class a model with balanced classes has learned."""
     if model._class_counts is None:
         return np.zeros(model.classes_.shape[0], np.int64)
     return model._class_counts.copy()
@@ -198,7 +198,7 @@ def learn_statistics(
 ) -> None:
     """Learn a group of blocks of a mini-batch from what they, in order, teach.
 
-    The groups are those of `learnt_together`.
+    The groups are those of `learned_together`.
     """
     if len(blocks) > 1 and model._first_block_alone(model._state):
         raise ValueError(
@@ -219,7 +219,7 @@ def learn_rows(
     """Learn a mini-batch of neighbouring blocks in this process; return its blocks."""
     n = rows.numbers.shape[0]
     found = []
-    for blocks in learnt_together(model, range(-(-n // BLOCK_ROWS))):
+    for blocks in learned_together(model, range(-(-n // BLOCK_ROWS))):
         some = _choose(rows, blocks)
         observed = observe_rows(model, some, probabilities=probabilities)
         learn_statistics(model, observed)
@@ -227,10 +227,10 @@ def learn_rows(
     return found
 
 
-def learnt_together(model: StreamClassifier[Any], blocks: range) -> list[range]:
-    """Return a mini-batch's blocks in the groups that are learnt one after the other.
+def learned_together(model: StreamClassifier[Any], blocks: range) -> list[range]:
+    """Return a mini-batch's blocks in the groups that are learned one after the other.
 
-    There is one, of all blocks, unless the first has to be learnt by itself. A group is
+    There is one, of all blocks, unless the first has to be learned alone. A group is
     observed by the model after the group before.
     """
     if len(blocks) > 1 and model._first_block_alone(model._state):
@@ -284,7 +284,7 @@ def learn_mini_batches(
     -------
     array of shape (n,)
         The predicted labels, each by the model before the row's mini-batch; by that
-        after the first block where it was learnt by itself.
+        after the first block where it was learned by itself.
     """
     size = check_batch_size(model, batch_size)
     rows = check_rows(model, X, sparse=model._accepts_sparse)

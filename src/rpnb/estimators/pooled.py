@@ -125,7 +125,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         features.
     delay : int, default=0
         How late labels come, in rows and as in `rpnb.evaluate.prequential`: that of a
-        row is learnt before the row `delay` rows later is predicted; 0 and 1 are both
+        row is learned before the row `delay` rows later is predicted; 0 and 1 are both
         no delay. Predictions then trust members that live on the latest labels as much
         as they deserve. With a delay time and memory are about twice as large.
     delays : {"constant", "varying"}, default="constant"
@@ -156,7 +156,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     n_seen_ : int
         Number of rows seen.
     n_updates_ : int
-        Number of rows learnt, which is all of them.
+        Number of rows learned, which is all of them.
     weights_ : dict of str to float
         The pool's weight of each member's scores. ``window_forest_fast`` are those of
         the same trees by fast counts.
@@ -180,7 +180,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
 
     and w follows the log-loss of P by an online Newton step. `predict_proba` gives
     (1 − ε) P^τ + ε/M, P^τ normalised, where τ and the share ε of labels that are noise
-    are learnt likewise. The formulas of the members, and where they come
+    are learned likewise. The formulas of the members, and where they come
     from, are in `rpnb.core.pooled`, one file a member.
 
     A row of weight w counts as w equal rows in all sums and counts, and as one row
@@ -802,11 +802,11 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     # Joining
 
     def merge(self, other: Self, base: Self | None = None) -> Self:
-        """Add what another model has learnt.
+        """Add what another model has learned.
 
-        Both must be copies of one model that had learnt at least 256 rows, so that they
+        Both must be copies of one model that had learned 256 rows or more, so that they
         scale rows alike. Of members whose statistics are sums, the result is that of
-        one model that learnt all rows, whatever the order; with members="mergeable"
+        one model that learned all rows, whatever the order; with members="mergeable"
         that is all but the weights of the pool. Of the others: the latest rows of both
         (neighbours of both kinds), the better trees of both (window_forest), the trees
         of the model with more rows and the rows of both (boosted_trees), what both have

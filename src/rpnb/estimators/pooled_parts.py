@@ -22,7 +22,7 @@ class MemberHistory(NamedTuple):
     """Weights and errors of the members of a pool along the stream."""
 
     rows: IntArray
-    """(n,) rows learnt, ascending; the last is all of them"""
+    """(n,) rows learned, ascending; the last is all of them"""
     weights: dict[str, FloatArray]
     """(n,) by member: its weight at these rows"""
     errors: dict[str, FloatArray]
@@ -133,12 +133,12 @@ def check_copies(name: str, mine: PooledModel, its: PooledModel) -> None:
     if not same or its.scale.seen[0] < 256:
         raise ValueError(
             f"{name} scales its rows differently: only copies of one model that "
-            "had learnt at least 256 rows can be merged"
+            "had learned at least 256 rows can be merged"
         )
 
 
 def arrays_of(state: PooledModel) -> dict[str, NDArray[Any]]:
-    """Return all arrays that hold what was learnt, with their names in files."""
+    """Return all arrays that hold what was learned, with their names in files."""
     parts: dict[str, Any] = {"scale": state.scale, "pool": state.pool}
     parts |= dict(zip(state.names, state.states, strict=True))
     if state.late is not None:

@@ -95,7 +95,7 @@ class RPNBLearner(StreamClassifier[Model]):
 
     @property
     def _accepts_unlabelled(self) -> bool:  # type: ignore[override]
-        # A mini-batch is learnt at once: no row of it is predicted in between.
+        # A mini-batch is learned at once: no row of it is predicted in between.
         return self.batch_size == 1
 
     def _new_state(self, p: int, classes: LabelArray, declared: IntArray) -> Model:
@@ -118,7 +118,7 @@ class RPNBLearner(StreamClassifier[Model]):
     def _reset_state(
         self, state: Model, p: int, classes: LabelArray, declared: IntArray
     ) -> Model:
-        # The projections stay: drawing them takes long, and nothing is learnt in them.
+        # The projections stay: drawing them takes long, and nothing is learned in them.
         source = np.full(classes.shape[0], -1)
         model = self._rearrange_classes(state, source, classes, declared)
         model.n_seen = model.n_updates = 0
@@ -285,7 +285,7 @@ class RPNBLearner(StreamClassifier[Model]):
         if self.batch_size == 1:
             raise ValueError(
                 "RPNBClassifier with batch_size=1 predicts each row with what it has "
-                "learnt from the row before, so rows cannot be shared out: set "
+                "learned from the row before, so rows cannot be shared out: set "
                 "batch_size, for example to 10000"
             )
         if self.scale is not None:
@@ -339,5 +339,5 @@ class RPNBLearner(StreamClassifier[Model]):
 
 
 def rows_in_scale(state: Model, X: Any) -> Any:
-    """Return rows scaled by all rows that the model has learnt, if it scales."""
+    """Return rows scaled by all rows that the model has learned, if it scales."""
     return X if state.scale is None else apply_scale(state.scale, X)

@@ -1,4 +1,4 @@
-"""Rows of a user scaled by a running scale: dense or sparse, learnt from or not."""
+"""Rows of a user scaled by a running scale: dense or sparse, learned from or not."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -23,9 +23,9 @@ _ONE = np.ones(1)
 
 
 def apply_scale(scale: RunningScale, X: Any, clip: float = CLIP) -> Any:
-    """Return rows X (n, p) scaled by all rows learnt so far; changes nothing."""
-    unlearnt = np.full(X.shape[0], -1)
-    return learn_scale(scale, X, unlearnt, _ONE, 1, clip)
+    """Return rows X (n, p) scaled by all rows learned so far; changes nothing."""
+    unlearned = np.full(X.shape[0], -1)
+    return learn_scale(scale, X, unlearned, _ONE, 1, clip)
 
 
 def learn_scale(
@@ -38,10 +38,10 @@ def learn_scale(
 ) -> Any:
     """Return rows X (n, p), each scaled by those before it, and learn their scale.
 
-    A row whose number in `y` is negative is not learnt; mini-batches of `size` rows are
-    scaled by the rows before them. The form of the first rows learnt decides: of sparse
-    rows the scale is not centred, and they stay sparse; a centred one makes later
-    sparse rows dense.
+    A row whose number in `y` is negative is not learned; mini-batches of `size` rows
+    are scaled by the rows before them. The form of the first rows learned decides: of
+    sparse rows the scale is not centred, and they stay sparse; a centred one makes
+    later sparse rows dense.
     """
     n = X.shape[0]
     if issparse(X) and scale.seen[0] == 0 and (y >= 0).any():

@@ -1,15 +1,15 @@
-"""Labels that come late: when each is learnt.
+"""Labels that come late: when each is learned.
 
 Row t of a stream arrives at a moment m(t); moments do not decrease. Its label arrives
 at a(t), not before m(t), or never. The order of events is that of River's
 `stream.simulate_qa`:
 
-1. when row t arrives, labels of rows before it with a ≤ m(t) are learnt first, in the
+1. when row t arrives, labels of rows before it with a ≤ m(t) are learned first, in the
    order of their arrival, labels that arrive together in the order of their rows;
 2. then row t is predicted;
 3. labels that have not arrived when the last row has been predicted are left over.
 
-So a delay of 0 and one of 1 row are alike: the label is learnt before the next row is
+So a delay of 0 and one of 1 row are alike: the label is learned before the next row is
 predicted. Without moments, m(t) = t.
 """
 
@@ -35,7 +35,7 @@ def never(times: TimeArray) -> Any:
 
 
 class Event(NamedTuple):
-    """Some rows to be predicted, or learnt, or each predicted and learnt at once."""
+    """Some rows to be predicted, or learned, or each predicted and learned at once."""
 
     predict: bool
     learn: bool
@@ -44,7 +44,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Events:
-    """Rows in the order in which they are predicted or learnt."""
+    """Rows in the order in which they are predicted or learned."""
 
     rows: IntArray
     """(e,) their numbers; a row may come twice"""
@@ -89,13 +89,13 @@ class WaitingRows:
     def advance(self, start: int, moment: TimeArray, arrival: TimeArray) -> Events:
         """Return the events of the next rows, and keep the labels still to come.
 
-        Labels that have arrived by the moment of the last of these rows are learnt
+        Labels that have arrived by the moment of the last of these rows are learned
         among them, the others by a later call.
         """
         stop = start + len(moment)
         rows = np.concatenate([self.rows, np.arange(start, stop)])
         times = np.concatenate([self.arrival, arrival])
-        # A label is learnt just before the first later row that arrives no earlier than
+        # A label is learned just before the first later row that does not arrive before
         # the label; `stop` stands for the next row.
         before = start + np.searchsorted(moment, times)
         before = np.maximum(before, rows + 1)
@@ -115,16 +115,16 @@ class WaitingRows:
         return Events(rows, ~always, always)
 
 
-def _events(start: int, stop: int, learnt: IntArray, before: IntArray) -> Events:
-    """Return predictions from start to stop, and the labels learnt between them."""
+def _events(start: int, stop: int, learned: IntArray, before: IntArray) -> Events:
+    """Return predictions from start to stop, and the labels learned between them."""
     predicted = np.arange(start, stop)
-    # Labels that are learnt before row t come ahead of its prediction.
+    # Labels that are learned before row t come ahead of its prediction.
     keys = np.concatenate([2 * before, 2 * predicted + 1])
     order = np.argsort(keys, kind="stable")
-    rows = np.concatenate([learnt, predicted])[order]
-    predict = order >= len(learnt)
+    rows = np.concatenate([learned, predicted])[order]
+    predict = order >= len(learned)
     learn = ~predict
-    # A row that is learnt right after its prediction does both at once.
+    # A row that is learned right after its prediction does both at once.
     pair = np.flatnonzero(predict[:-1] & learn[1:] & (rows[:-1] == rows[1:]))
     learn[pair] = True
     kept = np.ones(len(rows), dtype=bool)

@@ -158,7 +158,7 @@ class Evaluation:
         self.class_history = CountHistory()
         """how often each label had occurred, along the stream"""
         self.unlabelled = 0
-        """number of rows without a label so far: predicted, not learnt, not scored"""
+        """number of rows without a label so far: predicted, not learned, not scored"""
         self._last = NO_LABEL
 
     @property
@@ -176,9 +176,9 @@ class Evaluation:
         """Let every learner predict and learn the rows of a block; count the results.
 
         The block has the next rows of the stream, with the numbers of their labels.
-        Rows without a label, −1, are predicted and not learnt. `events` are the order
-        in which they are predicted, and others learnt, which the blocks in `kept` have;
-        by default each is learnt once it has been predicted. `needed` is the first row
+        Rows without a label, −1, are predicted and not learned. `events` are the order
+        in which they are predicted, and others learned, which blocks in `kept` have;
+        by default each is learned once it has been predicted. `needed` is the first row
         whose label is still to come, by default none. Returns the predictions of each
         participant.
         """
@@ -243,7 +243,7 @@ class Evaluation:
 
         Labels are numbered here unless they are already. `checkpoints` are ascending
         numbers of rows, and `times` when labels arrive, by default with their rows;
-        `learn_leftover` says whether those that have not arrived at the end are learnt
+        `learn_leftover` says whether those that have not arrived at the end are learned
         then.
         """
         late = not times.immediate

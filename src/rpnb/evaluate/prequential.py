@@ -1,4 +1,4 @@
-"""Prequential evaluation: each row is predicted, scored and then learnt."""
+"""Prequential evaluation: each row is predicted, scored and then learned."""
 
 from collections.abc import Mapping, Sequence
 from itertools import count
@@ -57,7 +57,7 @@ def prequential(
     keep_answers: bool = False,
     progress: bool = False,
 ) -> PrequentialResult:
-    """Evaluate learners on a stream: each row is predicted before it is learnt.
+    """Evaluate learners on a stream: each row is predicted before it is learned.
 
     Without late labels the result is that of the loop ::
 
@@ -122,7 +122,7 @@ def prequential(
         see them.
     leftover : {"learn", "drop"}, default="learn"
         What happens to labels that have not arrived when the stream ends: they are
-        learnt then, which changes no prediction, or not at all.
+        learned then, which changes no prediction, or not at all.
     budget : float, optional
         Share of the labels that each learner may ask for, and gets; it learns from no
         others. Rows are chosen as by the method `ask`, at random for learners without
@@ -150,10 +150,10 @@ def prequential(
     Notes
     -----
     The order of events with late labels is that of `rpnb.evaluate.delays`: labels that
-    have arrived are learnt before a row is predicted, ties in the order of rows.
+    have arrived are learned before a row is predicted, ties in the order of rows.
     Predictions are scored in the order of their rows, whenever the label arrives; only
     the learner has to wait for it. A learner of rpnb or scikit-learn that has not
-    learnt anything has no prediction, which is a mistake, unless `classes` were
+    learned anything has no prediction, which is a mistake, unless `classes` were
     declared to one of rpnb and labels come with their rows.
 
     Examples

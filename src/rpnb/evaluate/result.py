@@ -52,7 +52,7 @@ class LearnerResult:
         How many rows had been predicted.
     updates
         How many rows had changed the model: as learners of rpnb count them; for others,
-        all rows learnt.
+        all rows learned.
     seconds
         Time spent predicting and learning so far, without converting rows to the
         learner's form and without computing metrics.

@@ -1,4 +1,4 @@
-"""Reading ahead in a thread, while earlier rows are learnt."""
+"""Reading ahead in a thread, while earlier rows are learned."""
 
 import queue
 import threading

@@ -1,4 +1,4 @@
-"""StreamPipeline: rows are scaled along the stream, then learnt."""
+"""StreamPipeline: rows are scaled along the stream, then learned."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -352,10 +352,10 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
 
     @available_if(_learner_has("merge"))  # type: ignore[untyped-decorator]
     def merge(self, other: Self, base: Self | None = None) -> Self:
-        """Add what another pipeline has learnt.
+        """Add what another pipeline has learned.
 
         Scales are merged exactly but for rounding, learners as they merge themselves:
-        what each has learnt was of rows scaled as they came, and stays as it is.
+        what each has learned was of rows scaled as they came, and stays as it is.
 
         Parameters
         ----------
@@ -500,5 +500,5 @@ def _check_parts(scaler: Any, learner: Any) -> None:
 
 
 def _apply(state: PipelineState, X: Any) -> Any:
-    """Return rows scaled by all rows learnt so far."""
+    """Return rows scaled by all rows learned so far."""
     return apply_scale(state.scale, X, state.scaler._clip())

@@ -43,10 +43,10 @@ _ONE = np.ones(1)
 
 @final
 class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Standardises features by the mean and deviation of the rows learnt so far.
+    r"""Standardises features by the mean and deviation of the rows learned so far.
 
     A value x of a feature with mean m and standard deviation s becomes (x − m)/s,
-    clipped; 0 while the feature has not varied. Rows are learnt one by one in their
+    clipped; 0 while the feature has not varied. Rows are learned one by one in their
     order, so that no bit depends on how they are cut into calls, and
     `transform_then_learn` scales each row by the rows before it.
 
@@ -54,7 +54,7 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     ----------
     center : bool, default=True
         Whether the mean is subtracted. Without, a feature is divided by its root mean
-        square. Sparse rows are never centred: where the first rows learnt are sparse,
+        square. Sparse rows are never centred: where the first rows learned are sparse,
         none are.
     clip : float or None, default=3.0
         Scaled values beyond ±clip are clipped to it: an outlier must not dominate a
@@ -71,7 +71,7 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     scale_ : array of shape (p,)
         Their standard deviations, 1 for features that have not varied.
     n_samples_seen_ : int
-        Number of rows learnt.
+        Number of rows learned.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (p,)
@@ -84,7 +84,7 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     Notes
     -----
     NaN is a missing value: it stays NaN and is not counted. Infinities and values
-    beyond ±1e150 are refused. A scaler that has learnt dense rows makes sparse rows
+    beyond ±1e150 are refused. A scaler that has learned dense rows makes sparse rows
     dense.
 
     References
@@ -155,14 +155,14 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         clip = self._clip()
         rows = check_rows(self, X, sparse=True)
         n = rows.shape[0]
-        weight, learnt = _ONE, np.zeros(n, np.int64)
+        weight, learned = _ONE, np.zeros(n, np.int64)
         if sample_weight is not None:
             weight = check_weight(sample_weight, n)
-            learnt[weight == 0.0] = -1
+            learned[weight == 0.0] = -1
         accept_rows(self, X, first=first)
         if first:
             self._state = self._new_state(rows.shape[1])
-        return learn_scale(self._state, rows, learnt, weight, 1, clip)
+        return learn_scale(self._state, rows, learned, weight, 1, clip)
 
     def _new_state(self, p: int) -> RunningScale:
         """Check the parameters and return the scale before the first row."""
@@ -180,7 +180,7 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     # Scaling
 
     def transform(self, X: Any) -> Any:
-        """Return the rows of X (n, p), scaled by all rows learnt so far."""
+        """Return the rows of X (n, p), scaled by all rows learned so far."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 "This RunningScaler instance is not fitted yet: call fit, partial_fit "
@@ -210,7 +210,7 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
 
     @property
     def n_samples_seen_(self) -> int:
-        """Number of rows learnt."""
+        """Number of rows learned."""
         return int(self._fitted("n_samples_seen_").seen[0])
 
     def _fitted(self, attribute: str) -> RunningScale:
@@ -230,7 +230,7 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     # Joining
 
     def merge(self, other: Self, base: Self | None = None) -> Self:
-        """Add the rows that another scaler has learnt, exactly but for rounding.
+        """Add the rows that another scaler has learned, exactly but for rounding.
 
         Parameters
         ----------

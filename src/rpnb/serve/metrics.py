@@ -99,7 +99,7 @@ class _WriterCollector:
     def _of_models(self) -> Iterator[Any]:
         models = list(self._writer.models.values())
         for name, text, read in (
-            ("learnt", "Labelled rows.", lambda m: m.scores.learnt),
+            ("learned", "Labelled rows.", lambda m: m.scores.learned),
             ("scored", "Predictions whose label came.", lambda m: m.scores.scored),
             ("mistakes", "Of these, wrong ones.", lambda m: m.scores.mistakes[0]),
             ("expired", "Rows dropped without a label.", lambda m: m.expired),

@@ -276,7 +276,7 @@ class ServedModel:
             )
         with self.turn():
             if not self.learner.__sklearn_is_fitted__():
-                raise nothing_learnt()
+                raise nothing_learned()
             try:
                 found = self.learner.explain(X)
             except ValueError as error:
@@ -368,7 +368,7 @@ class ServedModel:
                     self.scores.add(event.labels, own, confidence, event.time)
                     self._report(ScoredEvent(event, own, None))
                 else:
-                    self.scores.add_learnt(event.labels)
+                    self.scores.add_learned(event.labels)
                 done += n
                 self.applied = event.event
                 self.known.update(event.labels)
@@ -522,7 +522,7 @@ class ServedModel:
         self.seen = found.get("seen", 0)
 
     def to_bytes(self, *, names: bool = False) -> bytes | None:
-        """Return the model file of the present state, None if nothing was learnt.
+        """Return the model file of the present state, None if nothing was learned.
 
         With `names`, the file has the names of the features.
         """
@@ -556,7 +556,7 @@ class ServedModel:
             tempfile.TemporaryDirectory() as folder,
         ):
             if not self.learner.__sklearn_is_fitted__():
-                raise nothing_learnt()
+                raise nothing_learned()
             path = Path(folder) / "model"
             try:
                 compiled = self.learner.compile()
@@ -619,6 +619,6 @@ def _joined(parts: list[PredictedLabels]) -> PredictedLabels:
     )
 
 
-def nothing_learnt() -> ApiError:
+def nothing_learned() -> ApiError:
     """Return the error of a request for a state that is not there yet."""
-    return ApiError(409, "not_available", "the model has learnt nothing yet")
+    return ApiError(409, "not_available", "the model has learned nothing yet")

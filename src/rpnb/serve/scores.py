@@ -53,7 +53,7 @@ class Scores:
     """Running figures of one model's predictions, in the order of their labels."""
 
     def __init__(self) -> None:
-        self.learnt = 0
+        self.learned = 0
         """rows with labels"""
         self.scored = 0
         """of these, rows that had been predicted"""
@@ -75,9 +75,9 @@ class Scores:
         self._curve: list[list[float]] = []
         self._step = 1
 
-    def add_learnt(self, labels: Sequence[Label]) -> None:
-        """Count rows that were learnt without having been predicted."""
-        self.learnt += len(labels)
+    def add_learned(self, labels: Sequence[Label]) -> None:
+        """Count rows that were learned without having been predicted."""
+        self.learned += len(labels)
         self.balance.update(labels)
         if labels:
             self._last = labels[-1]
@@ -104,7 +104,7 @@ class Scores:
         time
             When the labels came, in seconds since 1970.
         """
-        # A loop over every row that is learnt: plain variables are faster.
+        # A loop over every row that is learned: plain variables are faster.
         balance, window, detect = self.balance, self._window, self._detector.add
         majority, last, scored = self._majority, self._last, self.scored
         largest = balance[majority] if majority is not None else 0
@@ -159,7 +159,7 @@ class Scores:
         self._majority, self._last = majority, last
         pairs = zip(labels, predicted, strict=True)
         self.confusion.update(pair for pair in pairs if pair[1] is not None)
-        self.learnt += len(labels)
+        self.learned += len(labels)
 
     def _add_point(self) -> None:
         """Add a point to the curves, of which every other is dropped if too many."""
@@ -189,7 +189,7 @@ class Scores:
         error, majority, no_change = self.errors()
         recent, recent_majority, recent_no_change = self.window_errors()
         return {
-            "learnt": self.learnt,
+            "learned": self.learned,
             "scored": self.scored,
             "error": error if self.scored else None,
             "window_error": recent if self.scored else None,
@@ -232,7 +232,7 @@ class Scores:
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         return {
-            "learnt": self.learnt,
+            "learned": self.learned,
             "scored": self.scored,
             "mistakes": self.mistakes,
             "balance": [[label, n] for label, n in self.balance.items()],
@@ -251,7 +251,7 @@ class Scores:
     def from_json(cls, saved: dict[str, Any]) -> "Scores":
         """Return what `to_json` made JSON values of."""
         scores = cls()
-        scores.learnt, scores.scored = saved["learnt"], saved["scored"]
+        scores.learned, scores.scored = saved["learned"], saved["scored"]
         scores.mistakes = saved["mistakes"]
         scores.balance = Counter(dict(saved["balance"]))
         scores.confusion = Counter({(a, b): n for a, b, n in saved["confusion"]})

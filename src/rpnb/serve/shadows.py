@@ -121,7 +121,7 @@ class Shadow:
         number = self.contender.number
         self.model = restore(connection, row, number, replay=False).model
         self.problem = self.model.broken
-        self._kept = (self.model.scores.learnt, time.monotonic())
+        self._kept = (self.model.scores.learned, time.monotonic())
         while not self._closing:
             self._wake.wait(_PATIENCE)
             self._wake.clear()
@@ -141,7 +141,7 @@ class Shadow:
 
     def _keep_if_due(self, model: ServedModel) -> None:
         rows, at = self._kept
-        new = model.scores.learnt - rows
+        new = model.scores.learned - rows
         asked, self._asked = self._asked, None
         due = new >= self._every[0] or (
             new != 0 and time.monotonic() - at >= self._every[1]
@@ -153,7 +153,7 @@ class Shadow:
             if asked is not None:
                 asked.set()
             return
-        self._kept = (model.scores.learnt, time.monotonic())
+        self._kept = (model.scores.learned, time.monotonic())
         self._keep(model, state, asked or threading.Event())
 
 

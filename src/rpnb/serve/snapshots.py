@@ -335,7 +335,7 @@ def _restore(
         model, answers, failed = _replay(connection, begin, before)
     if failed is not None:
         # The first state of a file was learned elsewhere; others have learned nothing.
-        model.predicts = spec.from_file or model.scores.learnt > 0
+        model.predicts = spec.from_file or model.scores.learned > 0
         serves = "predictions come from the state before it" if model.predicts else ""
         model.broken = (
             f"the log of model {name} cannot be replayed: {failed}; "
@@ -671,7 +671,7 @@ def _check_model(
     yield (
         same,
         f"model {name}: the state of a start {what} that of the whole log, "
-        f"{model.scores.learnt} rows",
+        f"{model.scores.learned} rows",
     )
 
 

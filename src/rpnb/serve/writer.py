@@ -66,7 +66,7 @@ class Schedule:
     Parameters
     ----------
     snapshot_rows, snapshot_seconds
-        Rows learnt, and time, after which a model's state is written.
+        Rows learned, and time, after which a model's state is written.
     cleaning_seconds
         Time between removals of what is too old.
     keep_events
@@ -184,7 +184,7 @@ class Writer:
             model = isolate(row, f"{type(error).__name__}: {error}")
             self.health.notes.append(str(model.broken))
         self.models[model.name] = model
-        self._snapshot_at[model.id] = (model.scores.learnt, time.monotonic())
+        self._snapshot_at[model.id] = (model.scores.learned, time.monotonic())
 
     def _recall_answers(self, model: ServedModel, found: dict[int, Any]) -> None:
         """Keep the answers to keys whose events were replayed."""
@@ -193,7 +193,7 @@ class Writer:
         ).fetchall()
         for key, event in unanswered:
             if event in found:
-                answer = {"labels": found[event], "learnt": len(found[event])}
+                answer = {"labels": found[event], "learned": len(found[event])}
                 self._answers[model.id, key] = json.dumps(answer)
 
     # From other threads
@@ -287,7 +287,7 @@ class Writer:
             if not worker.close(self._stop_at - time.monotonic())
         }
         for model in self.models.values():
-            changed = model.scores.learnt != self._snapshot_at.get(model.id, (0,))[0]
+            changed = model.scores.learned != self._snapshot_at.get(model.id, (0,))[0]
             in_time = time.monotonic() < self._stop_at and model.id not in unfinished
             if changed and in_time and not model.broken:
                 self._snapshot(model)
@@ -573,7 +573,7 @@ class Writer:
         else:
             model.become(restored.model)
             self._note_learned(model, restored.answers)
-            self._snapshot_at[model.id] = (model.scores.learnt, time.monotonic())
+            self._snapshot_at[model.id] = (model.scores.learned, time.monotonic())
             self._replayed[model.id] = restored.answers
             group.predictions.update(restored.answers)
         if model.broken is not None:
@@ -605,7 +605,7 @@ class Writer:
             return
         for model in list(self.models.values()):
             rows, at = self._snapshot_at.setdefault(model.id, (0, now))
-            new = model.scores.learnt - rows
+            new = model.scores.learned - rows
             due = new >= schedule.snapshot_rows
             due |= new != 0 and now - at >= schedule.snapshot_seconds
             if due and not model.broken:
@@ -624,7 +624,7 @@ class Writer:
         if model.steps(1) <= _STEPS_HERE and not (worker and worker.busy):
             self._snapshot(model)
             return
-        self._snapshot_at[model.id] = (model.scores.learnt, time.monotonic())
+        self._snapshot_at[model.id] = (model.scores.learned, time.monotonic())
 
         def run() -> None:
             state = model.saved()
@@ -648,7 +648,7 @@ class Writer:
             take_snapshot(self._connection, state.owner, state, spacing=spacing)
 
         if self._transaction(take) is None:
-            self._snapshot_at[model.id] = (model.scores.learnt, time.monotonic())
+            self._snapshot_at[model.id] = (model.scores.learned, time.monotonic())
             self.counts.snapshots += 1
 
     def _clean(self) -> None:

@@ -1,4 +1,4 @@
-"""Rows in Arrow's form as arrays: features, labels, and which rows may be learnt.
+"""Rows in Arrow's form as arrays: features, labels, and which rows may be learned.
 
 This runs on the executors. Nothing here needs a Spark session.
 """
@@ -30,7 +30,7 @@ class RowRules(NamedTuple):
 
 
 def good_features(column: pa.Array, rules: RowRules) -> BoolArray:
-    """Return which rows (n,) have features that may be learnt or predicted.
+    """Return which rows (n,) have features that may be learned or predicted.
 
     The column has lists, or Spark's vectors: see `as_table`.
     """

@@ -1,4 +1,4 @@
-"""Rows that cannot be learnt: refused by file, row and column, or set aside."""
+"""Rows that cannot be learned: refused by file, row and column, or set aside."""
 
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ BadRows = Literal["refuse", "set_aside"]
 
 
 class BadRowError(ValueError):
-    """A row that cannot be learnt; the message says where it is and what is wrong."""
+    """A row that cannot be learned; the message says where it is and what is wrong."""
 
 
 def set_aside_rows(
@@ -113,17 +113,17 @@ def first_bad_row(
 def _reason(row: Any, columns: FrameColumns, rules: RowRules) -> str:
     """Return what is wrong with a row, and in which column."""
     if row.label is None or row.label != row.label:
-        return f"column {columns.label!r} has no label; nothing was learnt"
+        return f"column {columns.label!r} has no label; nothing was learned"
     if columns.weight is not None and not (
         row.weight is not None and ANY_WEIGHT[0] <= row.weight <= ANY_WEIGHT[1]
     ):
         return (
             f"column {columns.weight!r} must be a weight, finite, not negative and at "
-            f"most {ANY_WEIGHT[1]:.0e}, got {row.weight!r}; nothing was learnt"
+            f"most {ANY_WEIGHT[1]:.0e}, got {row.weight!r}; nothing was learned"
         )
     features = row.features
     if features is None:
-        return f"column {columns.features[0]!r} is missing; nothing was learnt"
+        return f"column {columns.features[0]!r} is missing; nothing was learned"
     indices: Any = None
     if columns.kind == "vector":
         indices = features["indices"] if features["type"] == 0 else None
@@ -134,7 +134,7 @@ def _reason(row: Any, columns: FrameColumns, rules: RowRules) -> str:
     if width != rules.p:
         return (
             f"column {columns.features[0]!r} has {width} features, not {rules.p}; "
-            "nothing was learnt"
+            "nothing was learned"
         )
     for place, value in enumerate(features):
         missing = rules.allow_nan and value != value
@@ -148,8 +148,8 @@ def _reason(row: Any, columns: FrameColumns, rules: RowRules) -> str:
             if value is None:
                 return (
                     f"column {name} is missing: impute or drop missing values first; "
-                    "nothing was learnt"
+                    "nothing was learned"
                 )
             what, hint = why_bad(value)
-            return f"column {name} contains {what}: {hint}; nothing was learnt"
-    return "the row cannot be learnt"  # pragma: no cover - one of the reasons holds
+            return f"column {name} contains {what}: {hint}; nothing was learned"
+    return "the row cannot be learned"  # pragma: no cover - one of the reasons holds

@@ -243,7 +243,7 @@ def counts_before_blocks(
 ) -> IntArray:
     """Return how many rows of each class come before each block (blocks, M).
 
-    `known` (M,) are those that were learnt before.
+    `known` (M,) are those that were learned before.
     """
     M, places = known.shape[0], rows.places
 

@@ -19,7 +19,7 @@ from rpnb.estimators.mini_batches import (
     counts_of_classes,
     learn_rows,
     learn_statistics,
-    learnt_together,
+    learned_together,
     model_to_bytes,
 )
 from rpnb.estimators.stream.class_weights import is_balanced
@@ -43,7 +43,7 @@ from rpnb.spark.worker import fetch, observer
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """One mini-batch: how its rows were predicted before they were learnt.
+    """One mini-batch: how its rows were predicted before they were learned.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ def learn(
         them, and all rows without it, are ordered by a hash of the row: at random, but
         always in the same way.
     weight : str, optional
-        A column of weights: a row of weight w is learnt as w equal rows in one update.
+        A column of weights: a row of weight w is learned as w equal rows in one update.
         Rows of weight 0 are left out.
     classes : array-like or "all", optional
         Classes that may be predicted from the first row on; "all" are those of the
@@ -174,7 +174,7 @@ def learn_frame(
     set_aside: list[int] | None = None,
     probabilities: bool = False,
 ) -> Iterator[Predicted]:
-    """Learn a frame; yield the predictions of each mini-batch once it is learnt.
+    """Learn a frame; yield the predictions of each mini-batch once it is learned.
 
     How many rows were set aside is appended to the list `set_aside`. With
     `probabilities`, those of the predictions are yielded too.
@@ -222,7 +222,7 @@ def learn_frame(
 
 
 class _FetchedRows:
-    """Rows that the driver has fetched: small mini-batches are learnt there.
+    """Rows that the driver has fetched: small mini-batches are learned there.
 
     Several of them share a partition, which is fetched once.
     """
@@ -242,7 +242,7 @@ class _FetchedRows:
 
 
 class _BatchWork(NamedTuple):
-    """A mini-batch to be learnt."""
+    """A mini-batch to be learned."""
 
     segment: Segment
     """where its blocks are"""
@@ -265,7 +265,7 @@ def _learn_batch(
 ) -> Predicted:
     """Learn one mini-batch; where its first block comes before the others, in two."""
     count = -(-work.expected // BLOCK_ROWS)
-    groups = learnt_together(model, work.blocks[:count])
+    groups = learned_together(model, work.blocks[:count])
     if len(groups) == 1:
         return _learn_group(model, context, work, probabilities)
     first = work._replace(

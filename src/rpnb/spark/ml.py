@@ -132,7 +132,7 @@ class RPNBEstimator(
     orderCol : str, default=""
         A column that gives the rows an order; without one they are ordered by a hash.
     batchSize : int, default=2000
-        Rows predicted before any of them is learnt.
+        Rows predicted before any of them is learned.
     nEstimators : int, default=200
         K, the number of projections and classifiers.
     nComponents : int, default=0
@@ -166,7 +166,7 @@ class RPNBEstimator(
         "combiner", "how posteriors are combined", TypeConverters.toString
     )
     update: Any = _param(
-        "update", "which rows are learnt: mistakes or all", TypeConverters.toString
+        "update", "which rows are learned: mistakes or all", TypeConverters.toString
     )
     classPrior: Any = _param(
         "classPrior", "P(y): uniform or frequency", TypeConverters.toString
@@ -185,7 +185,9 @@ class RPNBEstimator(
         "forgetting", "rows that a class remembers, 0: all", TypeConverters.toFloat
     )
     temperature: Any = _param(
-        "temperature", 'divides scores, "auto": learnt, 0: nEstimators', _to_temperature
+        "temperature",
+        'divides scores, "auto": learned, 0: nEstimators',
+        _to_temperature,
     )
 
     @keyword_only

@@ -55,7 +55,7 @@ _HASHES = ["hash", "hash_of_features"]
 
 
 class ReadRows(NamedTuple):
-    """Rows of an Arrow batch that may be learnt."""
+    """Rows of an Arrow batch that may be learned."""
 
     labels: LabelArray
     table: Rows
@@ -76,7 +76,7 @@ class RowReader(NamedTuple):
         return pa.ipc.read_record_batch(pa.py_buffer(content), self.schema)
 
     def good(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of a batch that may be learnt."""
+        """Return the rows of a batch that may be learned."""
         good = good_features(batch.column("features"), self.rules)
         good &= good_labels(batch.column("label"))
         if "weight" in self.schema.names:
@@ -84,7 +84,7 @@ class RowReader(NamedTuple):
         return batch if good.all() else batch.filter(pa.array(good))
 
     def rows(self, batch: pa.RecordBatch) -> ReadRows:
-        """Return rows that may be learnt."""
+        """Return rows that may be learned."""
         weight = np.zeros(0)
         if "weight" in self.schema.names:
             weight = batch.column("weight").to_numpy(zero_copy_only=False)
@@ -142,7 +142,7 @@ def check_count(expected: int, found: int) -> None:
     if found != expected:
         raise RuntimeError(
             f"there were {expected} rows when the frame was counted and {found} when "
-            "it was learnt: a frame must give the same rows whenever it is read, so "
+            "it was learned: a frame must give the same rows whenever it is read, so "
             "persist what is drawn at random"
         )
 
@@ -345,6 +345,6 @@ def _labels(found: list[_Partition]) -> LabelArray:
     if len(labels) > _MOST_CLASSES:
         raise ValueError(
             f"the label has {len(labels):,} different values: is it a number to be "
-            f"predicted? At most {_MOST_CLASSES:,} classes are learnt"
+            f"predicted? At most {_MOST_CLASSES:,} classes are learned"
         )
     return np.array(sorted(labels)) if labels else np.zeros(0, np.int64)

@@ -73,7 +73,7 @@ def predict(
             raise ValueError(f"the frame has a column {name!r} already")
     if columns.kind == "columns" and len(columns.features) != model.n_features_in_:
         raise ValueError(
-            f"{len(columns.features)} features were named, but the model has learnt "
+            f"{len(columns.features)} features were named, but the model has learned "
             f"{model.n_features_in_}"
         )
     rules = RowRules(model.n_features_in_, get_tags(model).input_tags.allow_nan)

@@ -1,7 +1,7 @@
 """Learning from a streaming query of Spark: each trigger once in effect.
 
 `foreachBatch` calls at least once: after a crash, the last trigger may come again. The
-model file holds the number of the last trigger that it has learnt, and file and number
+model file holds the number of the last trigger that it has learned, and file and number
 are written in one step, so that a trigger that comes again is skipped.
 """
 
@@ -29,19 +29,19 @@ from rpnb.spark.bad_rows import BadRows
 from rpnb.spark.columns import FrameColumns, Order, choose_columns
 from rpnb.spark.learn import BatchResult, learn_frame
 
-#: The entry of a model file that says what was learnt of a query.
+#: The entry of a model file that says what was learned of a query.
 _ENTRY = "spark"
 
 
 class SavedBatch(NamedTuple):
-    """What a model file says of the query that it has learnt.
+    """What a model file says of the query that it has learned.
 
     Attributes
     ----------
     query : str
         The query's id, which its checkpoint keeps.
     batch : int
-        The last trigger that was learnt, −1 for none.
+        The last trigger that was learned, −1 for none.
     rows, mistakes : int
         Rows of all triggers, and how many of them were predicted wrongly.
     set_aside : int
@@ -69,7 +69,7 @@ class SavedBatch(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Share of all rows that were predicted wrongly before they were learnt."""
+        """Share of all rows that were predicted wrongly before they were learned."""
         return self.mistakes / self.rows if self.rows else float("nan")
 
     @property
@@ -156,7 +156,7 @@ def stream(
 
     Each trigger is one mini-batch or several. The model is written to `path` after each
     trigger, together with the trigger's number: whatever is killed and started again,
-    every row is learnt once in effect, and the model is that of an undisturbed run, to
+    every row is learned once in effect, and the model is that of an undisturbed run, to
     the bit. Start it again with the same arguments to resume.
 
     Parameters
@@ -246,7 +246,7 @@ class _Learner:
             _restore(model, path, key)
 
     def learn(self, frame: DataFrame, batch: int) -> None:
-        """Learn a trigger, unless it has been learnt before."""
+        """Learn a trigger, unless it has been learned before."""
         if self._saved is None:
             self._saved = self._begin(frame)
         if batch <= self._saved.batch:
@@ -263,7 +263,7 @@ class _Learner:
             raise
 
     def _begin(self, frame: DataFrame) -> SavedBatch:
-        """Return what was learnt of this query, if it is the one of the model file."""
+        """Return what was learned of this query, if it is the one of the model file."""
         metadata = frame.sparkSession.read.text(f"{self._checkpoint}/metadata")
         query = str(json.loads(metadata.collect()[0][0])["id"])
         exists = self._path.exists()
@@ -353,7 +353,7 @@ class _ProgressListener(StreamingQueryListener):
         progress = event.progress
         exists = self._path.exists()
         saved = saved_batch(self._path, key=self._key) if exists else None
-        text = "nothing learnt yet"
+        text = "nothing learned yet"
         if saved is not None and saved.query == str(progress.id):
             text = (
                 f"{saved.rows:,} rows so far, error {saved.error:.4f}, "
@@ -381,7 +381,7 @@ def progress_listener(
 
     Add it by ``spark.streams.addListener``. The line has the seconds that the
     trigger took, and the number, error and κ of all rows so far, before they were
-    learnt.
+    learned.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ def stream(
 ) -> Participant:
     """Predict and then learn each row; return the confusion counts and checkpoints.
 
-    The learner has not learnt anything. All M classes, numbered in `y`, are known to it
+    The learner has learned nothing. All M classes, numbered in `y`, are known to it
     from the first row on.
     """
     n = len(y)

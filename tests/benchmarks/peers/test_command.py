@@ -81,7 +81,7 @@ def test_help_says_how_it_is_measured(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     for phrase in (
-        "each row predicted before it is learnt",
+        "each row predicted before it is learned",
         "on one thread",
         "--environments DIR",
         "ImageSegments, Shuttle",

@@ -331,7 +331,7 @@ def test_the_header_names_the_columns_by_what_became_of_them(
     assert found["columns"]["categories"] == {"colour": 2}
 
 
-def test_a_learner_that_learnt_nothing_is_told_what_to_try(
+def test_a_learner_that_learned_nothing_is_told_what_to_try(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "sorted.csv"

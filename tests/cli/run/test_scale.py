@@ -44,7 +44,7 @@ def errors(found: Any) -> dict[str, float]:
     return {learner["name"]: learner["error"] for learner in found["learners"]}
 
 
-def test_wine_is_learnt_once_it_is_scaled(
+def test_wine_is_learned_once_it_is_scaled(
     wine: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found: dict[str, list[float]] = {"raw": [], "scaled": []}

@@ -1,4 +1,4 @@
-"""Rows without a label are predicted, and neither learnt nor counted."""
+"""Rows without a label are predicted, and neither learned nor counted."""
 
 import csv
 import json
@@ -41,7 +41,7 @@ def slowly(name: str) -> tuple[list[str], int]:
 @pytest.mark.parametrize("words", [[], ["--no-probabilities"]])
 @pytest.mark.parametrize("size", [5, 1000])
 @pytest.mark.parametrize("name", ["PA", "GaussianNB"])
-def test_rows_without_a_label_are_predicted_and_not_learnt(
+def test_rows_without_a_label_are_predicted_and_not_learned(
     name: str,
     size: int,
     words: list[str],

@@ -18,7 +18,7 @@ from strategies import Stream, streams
 WEIGHT = np.ones(1)
 
 
-def learnt(stream: Stream) -> tuple[NaiveBayes, np.ndarray]:
+def learned(stream: Stream) -> tuple[NaiveBayes, np.ndarray]:
     state = blank_naive_bayes(stream.M, stream.X.shape[1], 1e-9)
     labels = np.empty(stream.y.shape[0], np.int64)
     naive_bayes_pass(state, stream.X, stream.y, WEIGHT, True, labels)
@@ -33,7 +33,7 @@ def blobs(n: int) -> Stream:
 
 def test_scores_are_log_prior_plus_log_densities() -> None:
     stream = blobs(50)
-    state, _ = learnt(stream)
+    state, _ = learned(stream)
     found = np.empty((50, 3))
     naive_bayes_scores(state, stream.X, found)
     for m in range(3):
@@ -45,7 +45,7 @@ def test_scores_are_log_prior_plus_log_densities() -> None:
 
 def test_moments_of_blocks_add_up_to_those_of_all_rows() -> None:
     stream = blobs(60)
-    whole, _ = learnt(stream)
+    whole, _ = learned(stream)
     state = blank_naive_bayes(3, 4, 1e-9)
     for rows in (slice(0, 25), slice(25, 60)):
         merge_moments(
@@ -63,11 +63,11 @@ def test_moments_of_blocks_add_up_to_those_of_all_rows() -> None:
 
 def test_labels_are_those_of_the_model_before_the_row() -> None:
     stream = blobs(40)
-    _, labels = learnt(stream)
+    _, labels = learned(stream)
     assert labels[0] == -1
     assert labels[1] == stream.y[0]
     for i in (5, 20, 39):
-        before, _ = learnt(Stream(stream.X[:i], stream.y[:i], 3))
+        before, _ = learned(Stream(stream.X[:i], stream.y[:i], 3))
         scores = np.empty((1, 3))
         naive_bayes_scores(before, stream.X[i : i + 1], scores)
         assert labels[i] == scores.argmax()
@@ -79,7 +79,7 @@ def test_labels_are_those_of_the_model_before_the_row() -> None:
 
 @given(streams(max_n=20))
 def test_the_densities_are_derived_from_the_moments(stream: Stream) -> None:
-    state, _ = learnt(stream)
+    state, _ = learned(stream)
     derived = arrange_naive_bayes(state, np.arange(stream.M))
     for part in (derived.gaussians.mean, derived.gaussians.precision, derived.log_seen):
         part[...] = np.nan
@@ -90,7 +90,7 @@ def test_the_densities_are_derived_from_the_moments(stream: Stream) -> None:
 
 
 def test_classes_can_be_added_and_moved() -> None:
-    state, _ = learnt(blobs(30))
+    state, _ = learned(blobs(30))
     arranged = arrange_naive_bayes(state, np.array([2, -1, 0]))
     assert_array_equal(arranged.moments.mean[[0, 2]], state.moments.mean[[2, 0]])
     assert_array_equal(arranged.eligible, [True, False, True])

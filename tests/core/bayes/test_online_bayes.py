@@ -78,7 +78,7 @@ def test_the_compiled_pass_does_as_the_plain_one(learn: int, weighted: bool) -> 
             assert_allclose(classes.log_volume[m], log_volume, rtol=1e-9)
 
 
-def test_the_root_is_triangular_and_the_prior_counts_what_was_learnt() -> None:
+def test_the_root_is_triangular_and_the_prior_counts_what_was_learned() -> None:
     X, y, M = a_stream(0)
     classes = new_covariances(M, 4)
     scores, labels, _ = run(classes, X[:1], y[:1])
@@ -169,7 +169,7 @@ def test_heavy_rows_of_1e150_leave_numbers(weight: float) -> None:
     assert (np.diagonal(classes.root, axis1=1, axis2=2) >= 0.0).all()
 
 
-def test_predicting_changes_nothing_and_weightless_rows_are_not_learnt() -> None:
+def test_predicting_changes_nothing_and_weightless_rows_are_not_learned() -> None:
     X, y, M = a_stream(2)
     classes = new_covariances(M, 4)
     run(classes, X, y)
@@ -207,14 +207,14 @@ def test_a_row_of_weight_two_is_two_rows_of_weight_one() -> None:
 
 
 def class_after(X: FloatArray) -> ClassCovariances:
-    """Return one class that has learnt rows."""
+    """Return one class that has learned rows."""
     classes = new_covariances(1, X.shape[1])
     for x in X:
         add_to_covariance(classes, 0, x, 1.0)
     return classes
 
 
-def test_a_class_without_rows_is_one_that_never_learnt_them() -> None:
+def test_a_class_without_rows_is_one_that_never_learned_them() -> None:
     X = np.random.default_rng(2).normal(size=(30, 3)) * [1.0, 5.0, 0.2] + 2.0
     left = covariance_without(class_after(X), 0, X[:12], np.ones(12))
     assert left is not None
@@ -226,7 +226,7 @@ def test_a_class_without_rows_is_one_that_never_learnt_them() -> None:
         assert_array_equal(mine, theirs)
 
 
-def test_rows_that_cannot_have_been_learnt_are_told() -> None:
+def test_rows_that_cannot_have_been_learned_are_told() -> None:
     X = np.random.default_rng(2).normal(size=(30, 3))
     classes = class_after(X)
     assert covariance_without(classes, 0, np.vstack([X, X]), np.ones(60)) is None

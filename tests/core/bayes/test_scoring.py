@@ -15,7 +15,7 @@ from strategies import Stream, make_model, oracle_of, streams
 WEIGHT = np.ones(1)
 
 
-def learnt(stream: Stream, K: int = 5) -> Model:
+def learned(stream: Stream, K: int = 5) -> Model:
     model = make_model(stream.X.shape[1], stream.M, K=K)
     labels = np.empty(stream.y.shape[0], np.int64)
     run(model, stream.X, stream.y, WEIGHT, LEARN_ALL, labels)
@@ -45,7 +45,7 @@ def test_the_flat_score_is_the_sum_over_the_members() -> None:
 
 @given(streams(max_n=10))
 def test_stopping_sums_early_changes_no_winner(stream: Stream) -> None:
-    model = learnt(stream, K=100)
+    model = learned(stream, K=100)
     every = scores(model, stream.X)
     for z, row in zip(projected(model, stream.X), every, strict=True):
         found = best_class(
@@ -100,12 +100,12 @@ def test_a_given_class_prior_counts_once_for_each_member() -> None:
 
 @given(streams(max_n=20))
 def test_scores_are_finite_whatever_the_rows(stream: Stream) -> None:
-    assert np.isfinite(scores(learnt(stream), stream.X)).all()
+    assert np.isfinite(scores(learned(stream), stream.X)).all()
 
 
 @given(streams(max_n=20))
 def test_a_score_does_not_depend_on_the_other_rows(stream: Stream) -> None:
-    model = learnt(stream)
+    model = learned(stream)
     together = scores(model, stream.X)
     alone = np.vstack([scores(model, x[None, :]) for x in stream.X])
     assert_array_equal(together, alone)

@@ -39,7 +39,7 @@ def test_nothing_is_left_of_all_rows() -> None:
         assert_array_equal(part, 0.0)
 
 
-def test_more_rows_than_were_learnt_are_found() -> None:
+def test_more_rows_than_were_learned_are_found() -> None:
     _, heavy, _ = without(moments_of(Z[:5], Y[:5] * 0), moments_of(Z, Y * 0))
     assert heavy.tolist() == [0]
 
@@ -62,7 +62,7 @@ def test_what_rounding_may_do_is_a_millionth_of_the_squares(
     assert without(other, some)[2].tolist() == found
 
 
-def test_rows_of_a_model_have_the_moments_that_it_learnt() -> None:
+def test_rows_of_a_model_have_the_moments_that_it_learned() -> None:
     stream = well_behaved(2, 30)
     model = make_model(6, 3)
     learn_all(model, stream.X, stream.y, WEIGHT)

@@ -276,7 +276,7 @@ def test_the_choice_of_pass_does_not_matter() -> None:
 
 @pytest.mark.parametrize("asked", [True, False])
 @pytest.mark.parametrize("has", [True, False])
-def test_a_mini_batch_is_scored_before_it_is_learnt(asked: bool, has: bool) -> None:
+def test_a_mini_batch_is_scored_before_it_is_learned(asked: bool, has: bool) -> None:
     stream = well_behaved(5, 30)
     model = calibrated(stream)
     if not has:
@@ -314,7 +314,7 @@ def test_a_mini_batch_is_scored_before_it_is_learnt(asked: bool, has: bool) -> N
         assert_allclose(P, expected, rtol=1e-9)
 
 
-def test_without_calibration_rows_have_the_scores_before_they_were_learnt() -> None:
+def test_without_calibration_rows_have_the_scores_before_they_were_learned() -> None:
     stream = well_behaved(8, 20)
     models = [calibrated(stream, K=4) for _ in range(2)]
     for model in models:

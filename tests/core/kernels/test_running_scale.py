@@ -59,14 +59,14 @@ def test_rows_are_scaled_by_the_rows_before_them(
 ) -> None:
     scale = new_scale(4, centred=centred)
     scaled = learn(scale, part, size)
-    learnt = part.y >= 0
-    expected = slow.scale(part.X, part.weight, learnt, size, CLIP, centred=centred)
+    learned = part.y >= 0
+    expected = slow.scale(part.X, part.weight, learned, size, CLIP, centred=centred)
     assert_allclose(scaled, expected, rtol=1e-7, atol=1e-7)
-    mean, variance = slow.moments(part.X[learnt], part.weight[learnt])
+    mean, variance = slow.moments(part.X[learned], part.weight[learned])
     if centred:
         assert_allclose(scale.mean, mean, rtol=1e-9, atol=1e-9)
         assert_allclose(variances(scale), variance, rtol=1e-7, atol=1e-14)
-    assert scale.seen[0] == learnt.sum()
+    assert scale.seen[0] == learned.sum()
 
 
 @given(rows(), st.sampled_from([1, 3]))

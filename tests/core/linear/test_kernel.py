@@ -496,7 +496,7 @@ def test_equal_rows_repeated_leave_a_finite_state(form: Form) -> None:
 
 
 @pytest.mark.parametrize("diagonal", [False, True])
-def test_a_feature_of_any_size_is_learnt(diagonal: bool) -> None:
+def test_a_feature_of_any_size_is_learned(diagonal: bool) -> None:
     # Here 1 − v/(v + r) is lost to rounding; the variance is cut to 2⁻⁴⁰ and stays > 0.
     X = np.array([[1e12, 0.0], [-1e12, 0.0], [0.0, 1.0], [0.0, -1.0]] * 5)
     y = np.array([1, 0, 1, 0] * 5)

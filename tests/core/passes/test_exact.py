@@ -146,7 +146,7 @@ def test_wide_rows_projected_by_blocks_change_no_bit() -> None:
 
 
 def test_a_single_precision_score_that_overflows_upwards_does_not_win() -> None:
-    # The first class has learnt nothing, so that single precision holds neither of the
+    # The first class has learned nothing, so that single precision holds neither of the
     # two terms of its score; the one that overflows first is positive.
     X = np.array([[1.0, -7.2e9, -2.8e26], [1.0, 1.4e10, -8.8e25]])
     stream = Stream(X, np.array([1, 1]), 2)
@@ -233,7 +233,7 @@ def test_the_order_inside_a_mini_batch_does_not_matter(seed: int, n: int) -> Non
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.05]), learning)
-def test_blocks_observed_apart_are_learnt_as_one_mini_batch_to_the_bit(
+def test_blocks_observed_apart_are_learned_as_one_mini_batch_to_the_bit(
     seed: int, fading: float, learn: int
 ) -> None:
     n, size, block = 50, 20, 8
@@ -350,7 +350,7 @@ def test_weights_in_the_plain_batch_are_repetitions() -> None:
 def test_a_row_that_comes_twice_gives_the_same_result(
     stream: Stream, learn: int, data: st.DataObject
 ) -> None:
-    # Single rows, predicted any number of times, in any order, before being learnt.
+    # Single rows, predicted any number of times, in any order, before being learned.
     known = make_model(stream.X.shape[1], stream.M)
     fresh = copy_model(known)
     label, n = np.empty(1, np.int64), stream.y.shape[0]

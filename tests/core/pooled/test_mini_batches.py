@@ -1,4 +1,4 @@
-"""Blocks of a mini-batch are observed apart, in any order, and learnt at once."""
+"""Blocks of a mini-batch are observed apart, in any order, and learned at once."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -47,7 +47,7 @@ def stream(n: int, weighted: bool = False) -> tuple[FloatArray, IntArray, FloatA
 
 @cache
 def first_rows(names: tuple[str, ...], n: int, weighted: bool) -> PooledModel:
-    """Return a model that has learnt the first rows one by one; not to be changed."""
+    """Return a model that has learned the first rows one by one; not to be changed."""
     X, y, weight = stream(n, weighted)
     model = new_model(names, P, 16, 0, np.zeros(M, np.bool_), 1)
     run(model, X, y, weight, np.empty(n, np.int64), NOTHING)
@@ -89,7 +89,7 @@ def same(a: PooledModel, b: PooledModel, names: Sequence[str] = MERGEABLE) -> bo
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_mini_batch_is_its_slow_twin(weighted: bool) -> None:
     X, y, weight = stream(500, weighted)
-    # After row 256 all members have learnt the first rows with one scale.
+    # After row 256 all members have learned the first rows with one scale.
     model = begun(n=256, weighted=weighted)
     rows = prepare_rows(model, X)
     columns = model.shape.dimension
@@ -163,7 +163,7 @@ def test_blocks_are_observed_in_any_order(
             assert_allclose(mine.scatter, its.scatter, atol=1e-10)
 
 
-def test_sums_are_those_of_rows_learnt_one_by_one() -> None:
+def test_sums_are_those_of_rows_learned_one_by_one() -> None:
     X, y, weight = stream(FIRST + 90)
     rest = slice(FIRST, FIRST + 90)
     batch, rows = begun(), begun()
@@ -183,7 +183,7 @@ def test_sums_are_those_of_rows_learnt_one_by_one() -> None:
         if name == "class_covariance":
             assert_allclose(mine.mean, its.mean, atol=1e-12)
             assert_allclose(mine.inverse, module.merge([its]).inverse, rtol=1e-9)
-    # The pool learnt from other scores.
+    # The pool learned from other scores.
     assert batch.pool.seen[0] == rows.pool.seen[0]
     assert not np.array_equal(batch.pool.weights, rows.pool.weights)
 
@@ -221,7 +221,7 @@ def test_a_class_that_was_unknown_moves_no_weight() -> None:
     assert all(state.active[2] for state in model.states)
 
 
-def test_without_a_scale_rows_are_learnt_one_by_one() -> None:
+def test_without_a_scale_rows_are_learned_one_by_one() -> None:
     X, y, weight = stream(FIRST)
     rows = new_model(LIGHT, P, 16, 0, np.zeros(M, np.bool_), 1)
     batch = copy_model(rows)

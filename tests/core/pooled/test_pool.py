@@ -286,7 +286,7 @@ def test_scores_of_classes_that_are_not_active_leave_no_trace(odd: float) -> Non
 
 
 @pytest.mark.parametrize("M", [2, 5, 6, 13])
-def test_rows_that_were_scored_beforehand_are_learnt_as_others(M: int) -> None:
+def test_rows_that_were_scored_beforehand_are_learned_as_others(M: int) -> None:
     K, n = 3, 30
     rng = np.random.default_rng(M)
     y, weight = rng.integers(0, M, n), rng.choice([0.5, 1.0], n)

@@ -71,7 +71,7 @@ def state(model: Model) -> list[bytes]:
     ]
 
 
-def learnt(model: Model, X: RowTable, y: IntArray, learn: int) -> list[int]:
+def learned(model: Model, X: RowTable, y: IntArray, learn: int) -> list[int]:
     labels = np.empty(y.shape[0], np.int64)
     run(model, X, y, WEIGHT, learn, labels)
     return labels.tolist()
@@ -187,7 +187,7 @@ def test_sparse_or_dense_and_however_cut_labels_and_state_are_the_same(
     model = make_model(X.shape[1], M, distribution=distribution)
     model.rule = rule
     whole, parts, exact = copy_model(model), copy_model(model), copy_model(model)
-    expected = learnt(whole, X, y, learn)
+    expected = learned(whole, X, y, learn)
     if data.draw(st.booleans()):
         parts = unkept(parts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(y)), max_size=4)))
@@ -196,7 +196,7 @@ def test_sparse_or_dense_and_however_cut_labels_and_state_are_the_same(
         if start < stop:
             rows = X[start:stop]
             chosen = csr_array(rows) if data.draw(st.booleans()) else rows
-            labels += learnt(parts, chosen, y[start:stop], learn)
+            labels += learned(parts, chosen, y[start:stop], learn)
     assert labels == expected
     assert state(parts) == state(whole)
     assert_array_equal(scores(parts, csr_array(X)), scores(whole, X))
@@ -230,7 +230,7 @@ def test_the_screened_pass_over_projected_rows_changes_no_bit(
     one = make_model(X.shape[1], M, K=20, distribution=distribution)
     two = copy_model(one)
     expected = [
-        label for i in range(len(y)) for label in learnt(one, X[[i]], y[[i]], learn)
+        label for i in range(len(y)) for label in learned(one, X[[i]], y[[i]], learn)
     ]
     labels = np.empty(len(y), np.int64)
     ScreenedPass(two, X, size, step, by_step, jobs).run(X, y, WEIGHT, learn, labels)
@@ -273,7 +273,7 @@ def test_learning_all_sparse_rows_without_predicting_leaves_the_same_bits(
     X, y, M = thinned(stream)
     one = make_model(X.shape[1], M, distribution=distribution)
     two = copy_model(one)
-    learnt(one, X, y, LEARN_ALL)
+    learned(one, X, y, LEARN_ALL)
     learn_all(two, csr_array(X), y, WEIGHT)
     assert state(one) == state(two)
 
@@ -292,7 +292,7 @@ def test_a_single_row_that_comes_twice_gives_the_same_result(
             assert_array_equal(classify(known, rows), classify(fresh, X[[j]]))
         rows = csr_array(X[[i]]) if data.draw(st.booleans()) else X[[i]]
         fresh.forget_row()
-        assert learnt(known, rows, y[[i]], learn) == learnt(
+        assert learned(known, rows, y[[i]], learn) == learned(
             fresh, X[[i]], y[[i]], learn
         )
     assert state(known) == state(fresh)
@@ -307,7 +307,7 @@ def test_a_single_precision_score_of_projected_rows_is_within_its_bound(
 ) -> None:
     X, y, M = stream
     model = make_model(X.shape[1], M, K=K, distribution=distribution)
-    learnt(model, csr_array(X), y, LEARN_ALL)
+    learned(model, csr_array(X), y, LEARN_ALL)
     exact = scores(model, X)
     projected = project_rows(model.projection, X)
     n = X.shape[0]
@@ -340,7 +340,7 @@ def test_the_bound_of_projected_rows_decides_ordinary_rows() -> None:
     y = rng.integers(0, 3, 100)
     X = rng.normal(size=(100, 16)) + rng.normal(size=(3, 16))[y] + 100.0
     model = make_model(16, 3, K=100, distribution="hadamard")
-    learnt(model, X, y, LEARN_ALL)
+    learned(model, X, y, LEARN_ALL)
     projected = project_rows(model.projection, X)
     densities = SingleDensities.empty(3, model.F)
     projection_error, row_norm = np.empty(100), np.empty(100)

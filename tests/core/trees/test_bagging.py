@@ -205,7 +205,7 @@ def test_predicting_changes_nothing() -> None:
     assert_same_bits(forest, twin)
 
 
-def test_a_new_class_is_learnt_like_the_others() -> None:
+def test_a_new_class_is_learned_like_the_others() -> None:
     X, y = a_stream(5)
     forest, _ = run(new_forest(4, 2, 3), EAGER, X[:150], np.minimum(y[:150], 1))
     forest = insert_forest_class(forest, 0)

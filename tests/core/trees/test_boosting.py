@@ -187,7 +187,7 @@ def test_the_mean_grows_with_errors_and_shrinks_with_successes() -> None:
     assert (share[1:] > share[0]).all()
 
 
-def test_rows_without_weight_are_tested_but_not_learnt() -> None:
+def test_rows_without_weight_are_tested_but_not_learned() -> None:
     X, y = a_stream(2)
     weight = np.where(np.arange(len(X)) % 3 == 0, -1.0, 1.0)
     record, twin = new_member_accuracy(2), new_member_accuracy(2)

@@ -436,7 +436,7 @@ def test_children_start_with_the_class_weights_of_their_side() -> None:
     assert_allclose(votes, np.eye(2)[y[:2]])
 
 
-def test_rows_are_learnt_by_their_own_tree_alone() -> None:
+def test_rows_are_learned_by_their_own_tree_alone() -> None:
     X, y = a_stream(0)
     alone, _ = learn(new_forest(1, 3, 3), EAGER, X, y)
     forest = new_forest(3, 3, 3)

@@ -113,7 +113,7 @@ def test_a_tie_goes_to_the_first_of_the_sorted_classes() -> None:
         assert set(model.predict(np.full((3, 4), 50.0))) == {"ant"}
 
 
-def test_refused_rows_in_the_middle_leave_the_rows_before_them_unlearnt() -> None:
+def test_refused_rows_in_the_middle_leave_the_rows_before_them_unlearned() -> None:
     X = PLAIN.copy()
     X[40, 1] = np.nan
     model = small().fit(PLAIN, y)

@@ -167,7 +167,7 @@ FRAMES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("library", FRAMES)
-def test_names_are_learnt_and_must_stay(library: str) -> None:
+def test_names_are_learned_and_must_stay(library: str) -> None:
     frame = FRAMES[library]
     model = small().fit(frame(NAMES), y)
     assert model.feature_names_in_.tolist() == NAMES
@@ -207,7 +207,7 @@ def test_missing_names_are_worth_a_warning() -> None:
     assert model.n_seen_ == 80
 
 
-def test_names_that_were_never_learnt_are_worth_a_warning() -> None:
+def test_names_that_were_never_learned_are_worth_a_warning() -> None:
     model = small().fit(X, y)
     frame = FRAMES["polars"](NAMES)
     for call in (lambda: model.predict(frame), lambda: model.partial_fit(frame, y)):

@@ -146,7 +146,7 @@ BAD_ROWS: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("method", LEARNING)
 @pytest.mark.parametrize("kind", BAD_ROWS)
-def test_bad_rows_are_not_learnt(kind: str, method: str) -> None:
+def test_bad_rows_are_not_learned(kind: str, method: str) -> None:
     rows, message = BAD_ROWS[kind]
     refuses(lambda model: LEARNING[method](model, rows, y), message)
 

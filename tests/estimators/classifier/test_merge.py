@@ -1,4 +1,4 @@
-"""Models that learnt apart and are brought together."""
+"""Models that learned apart and are brought together."""
 
 import copy
 from itertools import permutations
@@ -52,7 +52,7 @@ def test_shards_merged_equal_the_mini_batch_step_on_their_union(
 
 
 @given(seeds, st.integers(1, 59), st.sampled_from([0.0, 1.0, 3.5]))
-def test_two_models_pooled_hold_what_one_would_that_learnt_all(
+def test_two_models_pooled_hold_what_one_would_that_learned_all(
     seed: int, cut: int, prior_weight: float
 ) -> None:
     X, y = blobs(seed, 60)
@@ -77,7 +77,7 @@ def test_merging_is_free_of_order() -> None:
         assert_array_equal(result.predict(X), results[0].predict(X))
 
 
-def test_a_shard_that_learnt_nothing_new_adds_nothing() -> None:
+def test_a_shard_that_learned_nothing_new_adds_nothing() -> None:
     X, y = blobs(2)
     base = small().fit(X, y)
     model = copy.deepcopy(base).partial_fit(X, y)
@@ -147,7 +147,7 @@ MISFITS: dict[str, Any] = {
     "another prior weight": lambda: small(prior_weight=2).fit(X, y),
     "another floor": lambda: small(var_floor=0.1).fit(X, y),
     "labels of another family": lambda: small().fit(X, y.astype(str)),
-    "nothing learnt": small,
+    "nothing learned": small,
     "another type": lambda: "a model",
 }
 MESSAGES = {
@@ -156,7 +156,7 @@ MESSAGES = {
     "another prior weight": "has another prior",
     "another floor": "has another prior",
     "labels of another family": "the other model holds text, but .* are numbers",
-    "nothing learnt": "has not seen any data yet",
+    "nothing learned": "has not seen any data yet",
     "another type": "must be an RPNBClassifier, got 'a model'",
 }
 

@@ -108,12 +108,12 @@ def test_order_inside_a_mini_batch_does_not_matter(size: int | None) -> None:
         assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
-def test_a_mini_batch_is_predicted_before_any_of_it_is_learnt() -> None:
+def test_a_mini_batch_is_predicted_before_any_of_it_is_learned() -> None:
     X, y = blobs(13, 40)
     model = small(batch_size=None).fit(X, y)
     before = model.predict(X)
     assert_array_equal(model.predict_then_learn(X, y), before)
-    assert np.any(model.predict(X) != before)  # it has learnt
+    assert np.any(model.predict(X) != before)  # it has learned
 
 
 def test_none_makes_each_call_one_mini_batch_and_batches_end_with_their_call() -> None:
@@ -170,7 +170,7 @@ def test_corollary_1_holds_at_every_step() -> None:
         assert_allclose(densities_of(model)[1][0], variance, rtol=1e-12)
 
 
-def test_only_mistakes_are_learnt_and_only_in_their_own_class() -> None:
+def test_only_mistakes_are_learned_and_only_in_their_own_class() -> None:
     X, y = blobs(17, 100)
     model = small().partial_fit(X[:30], y[:30])
     mistakes = 0

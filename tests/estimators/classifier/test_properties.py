@@ -164,7 +164,7 @@ def test_a_class_declared_later_competes_from_that_call_on() -> None:
     near, far = np.zeros((1, 3)), np.full((1, 3), 50.0)
     model = small().partial_fit(near, [1])
     assert model.predict(far) == [1]
-    # The new class has variance 1 to offer, the old one has learnt to be narrow.
+    # The new class has variance 1 to offer, the old one has learned to be narrow.
     assert model.partial_fit(near, [1], classes=[7]).predict(far) == [7]
     assert_array_equal(model.classes_, [1, 7])
 

@@ -174,7 +174,7 @@ def test_frequency_counts_each_class_once_more_than_it_was_seen(size: int) -> No
     assert_allclose(model._state.classes.seen, np.bincount(y))
 
 
-def test_frequency_counts_weights_and_rows_that_were_not_learnt() -> None:
+def test_frequency_counts_weights_and_rows_that_were_not_learned() -> None:
     X, y = blobs(10)
     model = small(class_prior="frequency").fit(X, y, sample_weight=np.full(60, 0.5))
     assert model.n_updates_ < 60

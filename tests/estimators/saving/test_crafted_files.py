@@ -250,7 +250,7 @@ def test_the_window_forest_is_held_to_what_it_is(folder: Path) -> None:
         "a place twice": ("place", 0, state.place[1], "'window_forest.place' contra"),
         "rows to come": ("recent", (tree, 0, 0), 10**6, "'window_forest.recent'"),
         "a row without class": ("window_class", 0, -1, clock),
-        "no rows learnt": ("clock", 0, -1, clock),
+        "no rows learned": ("clock", 0, -1, clock),
         "a tree from long ago": ("clock", 3, 0, clock),
         "another seed": ("seed", 0, 1, "'seed' contradicts"),
     }

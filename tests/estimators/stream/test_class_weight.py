@@ -134,7 +134,7 @@ def test_merged_models_count_the_rows_of_both() -> None:
     one.partial_fit(X[:1], Y[:1])
 
 
-def test_rows_are_unlearnt_with_their_weight() -> None:
+def test_rows_are_unlearned_with_their_weight() -> None:
     model = RPNBClassifier(5, random_state=0, update="all", class_weight=FIXED)
     model.partial_fit(X[:100], Y[:100])
     before = model._state.moments.weight.copy()

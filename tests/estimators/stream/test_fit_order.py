@@ -81,7 +81,7 @@ def test_the_last_label_of_the_rows_given_is_what_no_change_predicts() -> None:
     assert model.predict(X[:1]).tolist() == ["a"]
 
 
-def test_names_of_features_are_learnt_and_weights_of_zero_leave_rows_out() -> None:
+def test_names_of_features_are_learned_and_weights_of_zero_leave_rows_out() -> None:
     frame = pandas.DataFrame(X, columns=[*"abcdefgh"][: X.shape[1]])
     weight = np.where(y == 0, 0.0, 1.0)
     model = small().fit(frame, y, sample_weight=weight)

@@ -18,7 +18,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
         (FRAME[["a", "b"]], "feature names"),
     ],
 )
-def test_they_have_the_width_and_the_names_that_were_learnt(
+def test_they_have_the_width_and_the_names_that_were_learned(
     other: object, message: str
 ) -> None:
     model = GaussianNB().partial_fit(FRAME, [0, 1, 0, 1])

@@ -219,13 +219,13 @@ def test_online_bayes_may_unlearn_all_of_a_class() -> None:
     assert_array_equal(state.mean[1], 0.0)
 
 
-def test_online_bayes_refuses_rows_it_has_not_learnt() -> None:
+def test_online_bayes_refuses_rows_it_has_not_learned() -> None:
     model = OnlineBayes().partial_fit(X[:90], Y[:90])
     before = snapshot(model)
     for rows, labels, message in (
-        (X[:1], [9], "label .* was never learnt"),
-        (X[:20] + 50.0, Y[:20], "cannot be unlearnt"),
-        (X[:90] + 0.1, Y[:90], "cannot be unlearnt"),
+        (X[:1], [9], "label .* was never learned"),
+        (X[:20] + 50.0, Y[:20], "cannot be unlearned"),
+        (X[:90] + 0.1, Y[:90], "cannot be unlearned"),
         (np.tile(X[:90], (2, 1)), np.tile(Y[:90], 2), "weigh more than"),
         (X[:3, :1], Y[:3], "features"),
     ):

@@ -29,7 +29,7 @@ def model(**parameters: Any) -> RPNBClassifier:
 X, Y = rows(1500)
 
 
-def learnt(*cuts: int, **parameters: Any) -> RPNBClassifier:
+def learned(*cuts: int, **parameters: Any) -> RPNBClassifier:
     made = model(**parameters)
     edges = [0, *cuts, len(Y)]
     for begin, end in pairwise(edges):
@@ -41,10 +41,10 @@ def learnt(*cuts: int, **parameters: Any) -> RPNBClassifier:
 def test_probabilities_do_not_depend_on_chunks_threads_or_the_way_of_learning(
     update: Any,
 ) -> None:
-    expected = learnt(update=update).predict_proba(X)
+    expected = learned(update=update).predict_proba(X)
     for made in (
-        learnt(1, 2, 700, update=update),
-        learnt(update=update, n_jobs=2),
+        learned(1, 2, 700, update=update),
+        learned(update=update, n_jobs=2),
         model(update=update).partial_fit(X, Y, classes=[0, 1, 2]),
     ):
         assert_array_equal(made.predict_proba(X), expected)
@@ -109,7 +109,7 @@ def test_other_learners_give_probabilities_row_by_row() -> None:
 
 
 def test_labels_and_statistics_are_those_of_a_fixed_temperature() -> None:
-    auto, fixed = learnt(), learnt(temperature=None)
+    auto, fixed = learned(), learned(temperature=None)
     assert_array_equal(auto._state.moments.mean, fixed._state.moments.mean)
     assert_array_equal(auto._state.moments.scatter, fixed._state.moments.scatter)
     assert_array_equal(auto.predict(X), fixed.predict(X))
@@ -121,8 +121,8 @@ def test_labels_and_statistics_are_those_of_a_fixed_temperature() -> None:
     assert loss[0] < loss[1]
 
 
-def test_a_file_keeps_what_was_learnt_about_probabilities(tmp_path: Path) -> None:
-    made = learnt()
+def test_a_file_keeps_what_was_learned_about_probabilities(tmp_path: Path) -> None:
+    made = learned()
     made.save(tmp_path / "model.rpnb")
     loaded = RPNBClassifier.load(tmp_path / "model.rpnb")
     assert_array_equal(loaded.predict_proba(X), made.predict_proba(X))
@@ -158,14 +158,14 @@ def test_sets_cover_the_wished_share_of_rows() -> None:
 @pytest.mark.parametrize("coverage", [0.2, 1.0, "most", None])
 def test_a_coverage_without_sets_is_refused(coverage: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="coverage must be"):
-        learnt().predict_set(X, coverage)
+        learned().predict_set(X, coverage)
 
 
 @pytest.mark.parametrize(
     "parameters", [{"temperature": None}, {"temperature": 2.0}, {"combiner": "vote"}]
 )
-def test_sets_need_probabilities_that_are_learnt(parameters: Any) -> None:
-    made = learnt(**parameters)
+def test_sets_need_probabilities_that_are_learned(parameters: Any) -> None:
+    made = learned(**parameters)
     with pytest.raises(ValueError, match="temperature must be 'auto'"):
         made.predict_set(X)
     with pytest.raises(ValueError, match="temperature must be 'auto'"):
@@ -173,7 +173,7 @@ def test_sets_need_probabilities_that_are_learnt(parameters: Any) -> None:
 
 
 def test_changing_the_temperature_ends_and_begins_calibration() -> None:
-    made = learnt()
+    made = learned()
     made.set_params(temperature=None).partial_fit(X[:9], Y[:9])
     assert made._state.calibration is None
     made.set_params(temperature="auto")

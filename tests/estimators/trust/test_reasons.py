@@ -1,4 +1,4 @@
-"""Explained rows and unlearnt rows, as users see them."""
+"""Explained rows and unlearned rows, as users see them."""
 
 from itertools import combinations
 from math import factorial
@@ -61,7 +61,7 @@ def test_values_are_the_sum_over_all_subsets_of_features() -> None:
         assert_allclose(found.values[0, i], total, rtol=1e-8, atol=1e-8)
 
 
-def test_the_background_is_the_mean_of_what_was_learnt() -> None:
+def test_the_background_is_the_mean_of_what_was_learned() -> None:
     model = RPNBClassifier(20, update="all", prior_weight=0.0, random_state=0)
     model.partial_fit(X, Y)
     found = model.explain(X[:5])
@@ -151,7 +151,7 @@ def test_a_model_without_rows_is_as_if_it_had_never_seen_them(prior: str) -> Non
     assert_array_equal(model.predict(more), twin.predict(more))
 
 
-def test_mistakes_are_unlearnt_and_nothing_else() -> None:
+def test_mistakes_are_unlearned_and_nothing_else() -> None:
     model = RPNBClassifier(20, random_state=0)
     wrong = model.predict_then_learn(X, Y, [0, 1, 2]) != Y
     n = model.n_updates_
@@ -163,14 +163,14 @@ def test_mistakes_are_unlearnt_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("learner", ["RPNB", "GaussianNB"])
-def test_rows_that_were_never_learnt_are_refused(learner: str) -> None:
+def test_rows_that_were_never_learned_are_refused(learner: str) -> None:
     model: Any = rpnb(update="all") if learner == "RPNB" else GaussianNB()
     model.partial_fit(X, Y)
     before = snapshot(model)
     for rows, labels, message in (
-        (X[:1], [9], "label .* was never learnt"),
+        (X[:1], [9], "label .* was never learned"),
         (X[:30] + 50.0, Y[:30], "a variance would be negative"),
-        (np.tile(X, (3, 1)), np.tile(Y, 3), "cannot be unlearnt"),
+        (np.tile(X, (3, 1)), np.tile(Y, 3), "cannot be unlearned"),
         (X[:3, :2], Y[:3], "features"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -1,4 +1,4 @@
-"""Probabilities along a stream are those of the model before each row is learnt."""
+"""Probabilities along a stream are those of the model before each row is learned."""
 
 from typing import Any
 

@@ -12,9 +12,9 @@ from rpnb.core.pooled.model import PooledModel, copy_model
 def scores_when_predicted(
     start: PooledModel, X: FloatArray, y: IntArray, delay: int, block: int
 ) -> FloatArray:
-    """Return the scores (n, K, M) of each row by members that learnt what was known.
+    """Return the scores (n, K, M) of each row by members that learned what was known.
 
-    Row s is scored by a copy of `start` that has learnt the first rows one by one: all
+    Row s is scored by a copy of `start` that has learned the first rows one by one: all
     whose labels had arrived, rounded down to a multiple of `block`.
     """
     scores = []
@@ -41,7 +41,7 @@ def scores_when_predicted(
 
 
 def pool_of(first: FloatArray, scores: FloatArray, y: IntArray, delay: int) -> Pool:
-    """Return the pool that has learnt these scores."""
+    """Return the pool that has learned these scores."""
     pool = Pool(first, scores.shape[2], delay)
     for one, label in zip(scores, y, strict=True):
         pool.learn(one, int(label))

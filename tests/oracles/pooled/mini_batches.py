@@ -1,4 +1,4 @@
-"""Mini-batches of the pooled model as they are defined: all is frozen, then learnt."""
+"""Mini-batches of the pooled model as they are defined: all is frozen, then learned."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ class MiniBatches:
         self._add(rows, y, weight)
 
     def continue_pool(self, pool: Any) -> None:
-        """Take over what a pool has learnt row by row."""
+        """Take over what a pool has learned row by row."""
         self.pool.w, self.pool.H = pool.weights.copy(), pool.curvature.copy()
         terms, curvature = pool.class_terms.copy(), pool.class_curvature.copy()
         self.pool.v, self.pool.b = terms[:-1], terms[-1]

@@ -1,4 +1,4 @@
-"""`rpnb run`: learn from a file, predicting each row before it is learnt."""
+"""`rpnb run`: learn from a file, predicting each row before it is learned."""
 
 import argparse
 from pathlib import Path

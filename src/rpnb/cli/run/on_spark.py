@@ -1,4 +1,4 @@
-"""`rpnb run FOLDER --engine spark`: the same table and report, learnt on Spark."""
+"""`rpnb run FOLDER --engine spark`: the same table and report, learned on Spark."""
 
 import argparse
 import os
@@ -88,7 +88,7 @@ class _ReplayDriver(Driver):
         return self._next
 
     def learn(self, block: Block) -> None:
-        """Do nothing: the rows were learnt."""
+        """Do nothing: the rows were learned."""
 
     def updates(self) -> int:
         """Return how many rows have changed the model."""
@@ -167,7 +167,7 @@ def _model(arguments: argparse.Namespace) -> tuple[Any, int | None]:
     if size is None and not isinstance(model, RPNBClassifier):
         raise CommandError(
             "--engine spark needs --batch-size, the rows of a mini-batch: without it "
-            "all rows would be predicted before any is learnt"
+            "all rows would be predicted before any is learned"
         )
     return model, size
 

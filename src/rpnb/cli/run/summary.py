@@ -101,7 +101,7 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
     if evaluation.unlabelled:
         notes.append(
             f"{evaluation.unlabelled:,} rows without a label were predicted, and are "
-            "neither learnt nor among the figures."
+            "neither learned nor among the figures."
         )
     title = (
         f"{facts.source}: {evaluation.rows:,} rows, {facts.p} features, "

@@ -1,1 +1,1 @@
-"""Probabilities learnt along the stream: a mixture of temperatures."""
+"""Probabilities learned along the stream: a mixture of temperatures."""

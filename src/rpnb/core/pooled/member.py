@@ -1,24 +1,24 @@
 """What a member of the pool is: a state of arrays and a few functions on it.
 
-A member is a module. Every labelled row is learnt by every member, and no member looks
+A member is a module. Every labelled row is learned by every member, and no member looks
 at a prediction, so members are independent of each other and of the pool: each runs
 over a block of rows by itself and writes the log scores of every row as they are before
-the row is learnt. Afterwards the pool goes over the scores row by row.
+the row is learned. Afterwards the pool goes over the scores row by row.
 
 A member's state is a `NamedTuple` of NumPy arrays, and nothing else: a number is an
 array of one element. It is all of the member's memory, its size does not depend on the
-number of rows learnt, and its shapes follow from (p, M) and the settings. Copying,
+number of rows learned, and its shapes follow from (p, M) and the settings. Copying,
 saving, comparing and measuring states is therefore the same for all members and is done
 here. Kernels write into the arrays of a state in place. Boosted trees, which grow with
 the rows up to a limit, give copies of what they remember as such arrays.
 
 Rules that every member keeps:
 
-- Results depend on the rows learnt and their order alone, to the bit: not on how the
+- Results depend on the rows learned and their order alone, to the bit: not on how the
   stream is cut into calls, and not on which rows were only scored in between. Work that
   is due "every 64 rows" is counted in labelled rows since the start, from a counter in
   the state. Sums have a fixed order; no BLAS, no LAPACK.
-- A class is *active* once it was declared or one of its rows was learnt. The presence
+- A class is *active* once it was declared or one of its rows was learned. The presence
   of a class that is not active changes no bit of anything else; its own score may be
   any number, NaN included, and is ignored. The frequencies used for smoothing are
   π_c = (n_c + ½)/(Σn + M'/2) with M' the number of active classes.
@@ -72,7 +72,7 @@ class Member(Protocol):
     reads nothing but labels."""
 
     def begin(self, shape: Shape, active: BoolArray, seed: int) -> State:
-        """Return the state that has learnt nothing, of M classes; `active` is (M,)."""
+        """Return the state that has learned nothing, of M classes; `active` is (M,)."""
         ...
 
     def grow_classes(self, state: State, source: IntArray, active: BoolArray) -> State:
@@ -98,7 +98,7 @@ class Member(Protocol):
         """Score each row, then learn it, in order.
 
         `scores` (n, outputs, M) gets the scores of each row as they are before it is
-        learnt. `y` (n,) are class numbers, −1 for a row that is only scored. `weight`
+        learned. `y` (n,) are class numbers, −1 for a row that is only scored. `weight`
         (n,) is positive. With scores of shape (0, outputs, M) none are wanted: this is
         only done to learn the first rows, all of them labelled, anew from the beginning
         with another scale. What is derived from sums may then be made once, at the end.
@@ -106,7 +106,7 @@ class Member(Protocol):
         ...
 
     def merge(self, states: list[State]) -> State:
-        """Return the state of what several states of equal shape have learnt."""
+        """Return the state of what several states of equal shape have learned."""
         ...
 
     def sum_rows(

@@ -1,8 +1,8 @@
-"""Mini-batches of the pooled model: blocks of rows observed apart, then learnt at once.
+"""Mini-batches of the pooled model: blocks observed apart, then learned at once.
 
 All rows of a mini-batch are scaled and scored by the model as it is before. Of each
 block of rows are kept the members' scores, the sums that members would add, and its
-last 64 rows; nothing else of a row is needed. The blocks are then learnt in order:
+last 64 rows; nothing else of a row is needed. The blocks are then learned in order:
 
 - Members with sums add those of each block to their own, as `merge` does, and make
   anew what follows from them, once.
@@ -10,8 +10,8 @@ last 64 rows; nothing else of a row is needed. The blocks are then learnt in ord
 - The pool learns row by row, from the scores, with the classes that were active before.
 - The scale looks once, at the last 64 rows, if a look was due.
 
-Where the first 256 rows have not been learnt yet there is no scale that would stay: of
-such a block the rows themselves are kept, and learnt row by row.
+Where the first 256 rows have not been learned yet there is no scale that would stay: of
+such a block the rows themselves are kept, and learned row by row.
 
 Only for models whose members are mergeable, and whose labels do not come late.
 """
@@ -56,7 +56,7 @@ class PooledBlock(NamedTuple):
 
 
 def has_scale(model: PooledModel) -> bool:
-    """Say whether the first rows were learnt, from which the scale is taken."""
+    """Say whether the first rows were learned, from which the scale is taken."""
     return int(model.scale.seen[0]) >= LAST_REPLAY
 
 
@@ -71,7 +71,7 @@ def observe_block(
     """Predict a block of labelled rows into `labels`; return what they teach.
 
     Changes nothing. X (n, p) and the others, which are (n,), are as for `run`. With
-    the first rows learnt, there are
+    the first rows learned, there are
 
     - ``scores`` (n, K, M), of single precision: of each member, relative to its best
       active class; −6 of classes that are not active;

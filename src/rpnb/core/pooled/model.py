@@ -238,7 +238,7 @@ def arrange_classes(
 
 
 def merge_models(models: list[PooledModel], base: PooledModel | None) -> PooledModel:
-    """Return what models of one scale have learnt, with `base` counted once.
+    """Return what models of one scale have learned, with `base` counted once.
 
     Not for models whose labels come late.
     """
@@ -261,7 +261,7 @@ def merge_models(models: list[PooledModel], base: PooledModel | None) -> PooledM
 
 
 def size_of_model(model: PooledModel) -> int:
-    """Return the bytes that all that was learnt takes."""
+    """Return the bytes that all that was learned takes."""
     parts: list[Any] = [model.scale, *model.states, model.pool, model.features]
     if model.late is not None:
         behind = model.late.behind

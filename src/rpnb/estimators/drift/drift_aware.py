@@ -65,9 +65,9 @@ def _model_has(method: str) -> Callable[["DriftAware"], bool]:
 class DriftAware(WeightedStreamClassifier[DriftState]):
     """A classifier with a drift detector on its errors, which resets it at an alarm.
 
-    Each row is predicted before it is learnt, and the detector is updated with whether
+    Each row is predicted before it is learned, and the detector is updated with whether
     the prediction was wrong. If it gives an alarm at a row, then from the next row on
-    the learner is reset, or what it has learnt so far weighs less, and the detector is
+    the learner is reset, or what it has learned so far weighs less, and the detector is
     reset too. The result is what a loop over single rows would give, however rows are
     cut into calls.
 
@@ -83,11 +83,11 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         fewer.
     on_drift : {"reset", "downweight"}, default="reset"
         What an alarm does: the learner forgets all but its classes and projections; or
-        what it has learnt counts `factor` times as much, for an `RPNBClassifier`.
+        what it has learned counts `factor` times as much, for an `RPNBClassifier`.
     factor : float, default=0.1
         From 0 to 1, for "downweight".
     warm : int, default=0
-        For "reset": how many of the last rows, that of the alarm included, are learnt
+        For "reset": how many of the last rows, that of the alarm included, are learned
         again. They are kept in memory.
 
     Attributes

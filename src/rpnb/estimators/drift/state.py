@@ -15,7 +15,7 @@ from rpnb.estimators.drift.detectors import Detector, first_alarm
 from rpnb.estimators.saving.schema import StateSchema, ValueSchema, indices, reals
 from rpnb.estimators.stream.learner import Shapes, StreamLearner
 
-# Rows learnt before their errors are looked at. What was learnt after an alarm has to
+# Rows learned before their errors are looked at. What was learned after an alarm has to
 # be undone, so pieces are short after one and grow while there is none.
 _SHORTEST = 64
 _LONGEST = 4096
@@ -87,10 +87,10 @@ def learn_until_alarms(
     labels: IntArray | None,
     warm: int,
 ) -> Iterator[None]:
-    """Learn all rows; yield after the row of each alarm, before the next is learnt.
+    """Learn all rows; yield after the row of each alarm, before the next is learned.
 
-    Rows are learnt piece by piece. If the detector gives an alarm within a piece, the
-    state before the piece is restored and the rows up to the alarm are learnt again.
+    Rows are learned piece by piece. If the detector gives an alarm within a piece, the
+    state before the piece is restored and the rows up to the alarm are learned again.
     Predictions go to `labels`. The last `warm` rows are kept in the state.
     """
     n = X.shape[0]

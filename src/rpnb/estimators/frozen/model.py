@@ -1,4 +1,4 @@
-"""FrozenRPNB: a learnt model as one polynomial of degree two per class."""
+"""FrozenRPNB: a learned model as one polynomial of degree two per class."""
 
 from collections.abc import Collection
 from os import PathLike
@@ -69,7 +69,7 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
         Names of the features, if the model knew them.
     temperature_ : float
         What scores are divided by before `predict_proba` normalises them; where the
-        model had learnt a mixture of temperatures, that in the middle of its grid.
+        model had learned a mixture of temperatures, that in the middle of its grid.
 
     References
     ----------
@@ -158,7 +158,7 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
             raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
         if self._scale is not None and not self._scale.centred[0]:
             raise ValueError(
-                "a model that has learnt sparse rows, scaled without centring, cannot "
+                "a model that has learned sparse rows, scaled without centring, cannot "
                 "be written as an ONNX graph"
             )
         write_onnx(

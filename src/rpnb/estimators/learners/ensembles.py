@@ -74,7 +74,7 @@ class OnlineBoosting(TreeEnsemble):
     ----------
     {trees}
     pure : bool, default=False
-        Whether a row is learnt with weight λ instead of a Poisson draw.
+        Whether a row is learned with weight λ instead of a Poisson draw.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the Poisson draws.
 

@@ -1,4 +1,4 @@
-"""Gaussian naive Bayes, learnt online, as a scikit-learn estimator."""
+"""Gaussian naive Bayes, learned online, as a scikit-learn estimator."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,9 +49,9 @@ class GaussianNBState:
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNBState]):
-    """Gaussian naive Bayes: one normal density per class and feature, learnt online.
+    """Gaussian naive Bayes: one normal density per class and feature, learned online.
 
-    Every row is learnt, and the result does not depend on how rows are cut into calls.
+    Every row is learned, and the result does not depend on how rows are cut into calls.
     Class priors are the frequencies seen; a class that was declared and never seen is
     never predicted.
 
@@ -97,9 +97,9 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
         return exp(_log_posteriors(state, X))
 
     def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Take learnt rows out again: the model is as if it had never seen them.
+        """Take learned rows out again: the model is as if it had never seen them.
 
-        To rounding; classes stay known. Refuses rows that cannot all have been learnt,
+        To rounding; classes stay known. Refuses rows that cannot all have been learned,
         where that can be told, and changes nothing then. See `RPNBClassifier.unlearn`.
         """
         labelled, numbers = rows_to_unlearn(self, X, y, sample_weight)

@@ -48,7 +48,7 @@ class OnlineBayesState:
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
-    """Bayes classifier with a mean and a full covariance per class, learnt online.
+    """Bayes classifier with a mean and a full covariance per class, learned online.
 
     Follows the description of the online Bayes classifier of Nguyen et al. (DICTA 2016)
     in the RPNB paper, with the matrix form of that paper's Theorem 1; the article
@@ -57,7 +57,7 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     Parameters
     ----------
     update : {"all", "mistakes"}, default="all"
-        Which rows are learnt.
+        Which rows are learned.
     {class_weight}
 
     {attributes}
@@ -102,12 +102,12 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
         return log_posteriors(scores)
 
     def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Take learnt rows out again; see `RPNBClassifier.unlearn`.
+        """Take learned rows out again; see `RPNBClassifier.unlearn`.
 
         With update="all" the model is then as if it had never seen them, to rounding,
         which grows with the spread of the features. With update="mistakes" the rows
         must be ones that changed the model. Classes stay known. Refuses rows that
-        cannot all have been learnt, where that can be told, and changes nothing then.
+        cannot all have been learned, where that can be told, and changes nothing then.
         """
         labelled, numbers = rows_to_unlearn(self, X, y, sample_weight)
         state = self._copy(self._state)
@@ -118,9 +118,9 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
             left = covariance_without(state.classes, m, rows[its], weight[its])
             if left is None:
                 raise ValueError(
-                    f"rows of class {self.classes_[m]!r} cannot be unlearnt: they "
-                    "weigh more than what was learnt of it, or would leave a negative "
-                    "variance, so they cannot all have been learnt"
+                    f"rows of class {self.classes_[m]!r} cannot be unlearned: they "
+                    "weigh more than what was learned of it, or would leave a negative "
+                    "variance, so they cannot all have been learned"
                 )
             for mine, value in zip(state.classes, left, strict=True):
                 mine[m] = value[0]
@@ -193,7 +193,7 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     def _check_learns_blocks(self) -> None:
         raise TypeError(
             "OnlineBayes learns row by row: it keeps a root of each inverse "
-            "covariance, which every row changes in turn, and roots learnt from parts "
+            "covariance, which every row changes in turn, and roots learned from parts "
             "of a mini-batch do not add up, so the parts cannot be shared out. "
             "PooledClassifier(members=['class_covariance']) has a covariance for each "
             f"class as well, in sums. {LEARNERS_OF_BLOCKS}"

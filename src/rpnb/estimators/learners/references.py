@@ -181,7 +181,7 @@ class NoChange(LabelOnlyClassifier):
 
     def _check_learns_blocks(self) -> None:
         raise TypeError(
-            "NoChange predicts the class of the row before, which is learnt only with "
+            "NoChange predicts the class of the row before, which is learned only with "
             "its mini-batch, so rows cannot be shared out: evaluate it in one process. "
             f"{LEARNERS_OF_BLOCKS}"
         )

@@ -109,7 +109,7 @@ class SOP(LinearClassifier):
     """Second-order perceptron, for two classes.
 
     Rows are multiplied by Σ, the inverse of I/a plus the sum of xxᵀ over the rows x
-    learnt.
+    learned.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 Each member has an entry in `MEMBER_SCHEMAS`: its record, the schema of its arrays, and
 a check of what ranges cannot say, such as that a counter of rows kept agrees with the
-counter of rows learnt. A member without an entry cannot be loaded.
+counter of rows learned. A member without an entry cannot be loaded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -427,12 +427,12 @@ def _window_forest(shape: Shape, M: int, _shapes: Shapes) -> Fields:
 
 
 def _check_window_forest(state: forest.ForestState) -> None:
-    learnt, start = int(state.clock[forest.LEARNT]), int(state.clock[forest.START])
+    learned, start = int(state.clock[forest.LEARNED]), int(state.clock[forest.START])
     clock = "window_forest.clock"
     _require((np.delete(state.clock, forest.START) >= 0).all(), clock)
     R = state.window.shape[0]
-    _require((state.window_class[: min(learnt, R)] >= 0).all(), clock)
-    _require(state.recent.max() < learnt, "window_forest.recent")
+    _require((state.window_class[: min(learned, R)] >= 0).all(), clock)
+    _require(state.recent.max() < learned, "window_forest.recent")
     trees = forest.TREES
     place = state.place
     _require(
@@ -443,13 +443,13 @@ def _check_window_forest(state: forest.ForestState) -> None:
         n_nodes, n_leaves = int(state.n_nodes[k]), int(state.n_leaves[k])
         check_paired_tree(f"tree {j}", state.child[k, :n_nodes], n_leaves, n_nodes)
     if start >= 0:
-        _check_growing(state, int(place[-1]), learnt, start)
+        _check_growing(state, int(place[-1]), learned, start)
 
 
-def _check_growing(state: forest.ForestState, k: int, learnt: int, start: int) -> None:
+def _check_growing(state: forest.ForestState, k: int, learned: int, start: int) -> None:
     """Refuse a tree that grows from other rows than those of the window."""
     R = state.window.shape[0]
-    _require(max(1, learnt - R) <= start <= learnt, "window_forest.clock")
+    _require(max(1, learned - R) <= start <= learned, "window_forest.clock")
     n_nodes, n_leaves = int(state.n_nodes[k]), int(state.n_leaves[k])
     done = int(state.clock[forest.NEXT])
     _require(done < n_nodes, "window_forest.clock")

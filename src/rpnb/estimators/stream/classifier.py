@@ -90,7 +90,7 @@ class StreamClassifier(
             Their labels.
         shuffle : bool, default=True
             Whether the order of the rows is drawn, from `random_state` if the learner
-            has one and from a fixed seed otherwise; if not, they are learnt in the
+            has one and from a fixed seed otherwise; if not, they are learned in the
             order given.
 
         Returns
@@ -166,9 +166,9 @@ class StreamClassifier(
         classes : array-like, optional
             Classes that may be predicted from the first of these rows on.
         return_proba : bool, default=False
-            Whether to return the probabilities of each row before it was learnt, too,
+            Whether to return the probabilities of each row before it was learned, too,
             for learners with `predict_proba`. They change neither labels nor what is
-            learnt. `RPNBClassifier` and `PooledClassifier` compute them in one pass,
+            learned. `RPNBClassifier` and `PooledClassifier` compute them in one pass,
             others row by row.
         costs : array-like of shape (M, M) or mapping, optional
             What predictions cost, by true class (row) and predicted class (column), in
@@ -308,7 +308,7 @@ class StreamClassifier(
     def _check_labels(self, y: Any) -> None:
         """Refuse labels that learning would refuse; change nothing, copy no state.
 
-        For callers that write rows down before they are learnt.
+        For callers that write rows down before they are learned.
         """
         first = not self.__sklearn_is_fitted__()
         known = _NO_CLASSES if first else self.classes_
@@ -494,7 +494,7 @@ class StreamClassifier(
     ) -> FloatArray:
         """Return the weights of rows of classes y, times those of their classes.
 
-        To be called once for all rows that are learnt, in their order: rows are
+        To be called once for all rows that are learned, in their order: rows are
         counted, where weights follow the counts. `whole` says that there are no others.
         """
         given = self._class_weight
@@ -563,7 +563,7 @@ class StreamClassifier(
     def _initialise(self, p: int, classes: LabelArray) -> None:
         """Make the state for p features and these classes, all active, before any row.
 
-        For libraries that may ask for a prediction before the first row is learnt.
+        For libraries that may ask for a prediction before the first row is learned.
         """
         state = self._new_state(p, classes, np.arange(classes.shape[0]))
         self._record_parameters()

@@ -114,7 +114,7 @@ class FittedModel(PredictsSets, AsksForLabels, StreamLearner[State]):
         return "_state" in self.__dict__
 
     def _require_fitted(self) -> None:
-        """Raise NotFittedError if nothing has been learnt."""
+        """Raise NotFittedError if nothing has been learned."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet: call fit, "

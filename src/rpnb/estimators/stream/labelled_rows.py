@@ -1,4 +1,4 @@
-"""Rows with their labels and weights, checked before anything is learnt from them."""
+"""Rows with their labels and weights, checked before anything is learned from them."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -70,7 +70,7 @@ class StreamLearner(ABC, Generic[State]):
     _weight_limits = ANY_WEIGHT
     """The least and the largest weight that a row may have, if it is not 0."""
     _requires_seen_classes = False
-    """Whether a class may be added to the state only when its first row is learnt."""
+    """Whether a class may be added to the state only when its first row is learned."""
     _predicts_blocks = False
     """Whether `_observe_block` predicts the rows itself, into `labels`."""
 
@@ -247,7 +247,7 @@ class StreamLearner(ABC, Generic[State]):
         """Prepare a state for blocks of a mini-batch, if parameters have changed."""
 
     def _first_block_alone(self, state: State) -> bool:
-        """Say whether a mini-batch's first block is learnt before others are observed.
+        """Say whether a mini-batch's first block is learned before others are observed.
 
         For learners that need some rows before they can observe blocks.
         """
@@ -262,7 +262,7 @@ class StreamLearner(ABC, Generic[State]):
         weight: FloatArray,
         start: int,
     ) -> BlockStatistics:
-        """Return what is to be learnt of a block of rows, which were predicted.
+        """Return what is to be learned of a block of rows, which were predicted.
 
         Changes nothing. There is one weight per row, or one for all; `start` is how
         many rows of the mini-batch come before the block.

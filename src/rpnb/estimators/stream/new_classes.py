@@ -1,7 +1,7 @@
 """New classes, for learners whose predictions depend on how many classes there are.
 
-They must not know a class before its first row. Rows are learnt up to the first row of
-a new class, the class is added to the state, and its row is learnt.
+They must not know a class before its first row. Rows are learned up to the first row of
+a new class, the class is added to the state, and its row is learned.
 """
 
 from typing import Any

@@ -30,7 +30,7 @@ class PredictsSets:
     """Abstract: prediction sets, for learners with `predict_proba`."""
 
     _set_thresholds: FloatArray | None = None
-    """of all coverages; None as long as none was learnt"""
+    """of all coverages; None as long as none was learned"""
 
     @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
@@ -78,7 +78,7 @@ class PredictsSets:
     def predict_set_then_learn(
         self, X: Any, y: Any, coverage: float = 0.9, classes: ArrayLike | None = None
     ) -> tuple[LabelArray, BoolArray]:
-        """Predict the label and the set of each row before it is learnt, then learn it.
+        """Predict label and set of each row before it is learned, then learn it.
 
         The thresholds of all coverages follow every row; a row whose class was not
         known yet counts as one that was not covered.
@@ -124,8 +124,8 @@ class PredictsSets:
 
     def _thresholds(self) -> FloatArray:
         """Return a copy of the thresholds."""
-        learnt = self._set_thresholds
-        return new_thresholds() if learnt is None else learnt.copy()
+        learned = self._set_thresholds
+        return new_thresholds() if learned is None else learned.copy()
 
 
 def with_thresholds(

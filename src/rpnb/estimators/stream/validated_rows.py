@@ -1,4 +1,4 @@
-"""Rows that are checked once, and then predicted and learnt in any order.
+"""Rows that are checked once, and then predicted and learned in any order.
 
 Where labels arrive late, rows to predict and rows to learn alternate. They are one call
 for a learner that accepts rows without labels; for the others they are many calls, and

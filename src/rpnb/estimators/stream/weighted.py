@@ -37,11 +37,11 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         y : array-like of shape (n,)
             Their labels.
         sample_weight : array-like of shape (n,), optional
-            A row of weight w is learnt as w equal rows in one update. Rows of weight 0
+            A row of weight w is learned as w equal rows in one update. Rows of weight 0
             are left out.
         shuffle : bool, default=True
             Whether the order of the rows is drawn, from `random_state` if the learner
-            has one and from a fixed seed otherwise; if not, they are learnt in the
+            has one and from a fixed seed otherwise; if not, they are learned in the
             order given.
 
         Returns
@@ -70,7 +70,7 @@ class WeightedStreamClassifier(StreamClassifier[State]):
             Classes that may be predicted from now on, seen or not. Allowed on any
             call, never required.
         sample_weight : array-like of shape (n,), optional
-            A row of weight w is learnt as w equal rows in one update. Rows of weight 0
+            A row of weight w is learned as w equal rows in one update. Rows of weight 0
             are left out.
 
         Returns
@@ -129,11 +129,11 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         classes : array-like, optional
             Classes that may be predicted from the first of these rows on.
         sample_weight : array-like of shape (n,), optional
-            A row of weight w is learnt as w equal rows in one update; above 0.
+            A row of weight w is learned as w equal rows in one update; above 0.
         return_proba : bool, default=False
-            Whether to return the probabilities of each row before it was learnt, too,
+            Whether to return the probabilities of each row before it was learned, too,
             for learners with `predict_proba`. They change neither labels nor what is
-            learnt. `RPNBClassifier` and `PooledClassifier` compute them in one pass,
+            learned. `RPNBClassifier` and `PooledClassifier` compute them in one pass,
             others row by row.
         costs : array-like of shape (M, M) or mapping, optional
             What predictions cost, by true class (row) and predicted class (column), in
@@ -164,7 +164,7 @@ class WeightedStreamClassifier(StreamClassifier[State]):
             row = int(np.argmin(weight))
             raise ValueError(
                 f"sample_weight must be above 0 here, got 0 in row {row}: rows that "
-                "are not to be learnt are for predict"
+                "are not to be learned are for predict"
             )
         if costs is not None:
             labels, P = self._decided_then_learned(X, y, classes, costs, weight)

@@ -42,7 +42,7 @@ def start_calibration(state: Model, temperature: Any) -> None:
 
 
 def fixed_temperature(state: Model, temperature: Any) -> float:
-    """Return what scores are divided by where the temperature is not learnt."""
+    """Return what scores are divided by where the temperature is not learned."""
     if temperature is None or isinstance(temperature, str):
         return float(state.projection.K)
     return check_real("temperature", temperature, 0.0, above=True)

@@ -260,7 +260,7 @@ class Explained(StreamClassifier[State]):
             The class that it is compared with; by default the row's second best.
         background : array-like of shape (k, p), optional
             Rows whose values stand for features that are left out, averaged over the
-            rows. By default the mean of what was learnt: the classes' means, weighted
+            rows. By default the mean of what was learned: the classes' means, weighted
             by how often each class was seen. For sparse rows it is zero, and only
             features that a row has get a value.
 
@@ -298,7 +298,7 @@ class Explained(StreamClassifier[State]):
         """Return how much each feature matters at present: (p,), adding up to 1.
 
         The mean absolute Shapley value of the rows X or, by default, of the mean of
-        what was learnt of each class, weighted by how often the class was seen. Call it
+        what was learned of each class, weighted by how often it was seen. Call it
         along the stream to see what changes.
         """
         if X is None:
@@ -357,7 +357,7 @@ class Explained(StreamClassifier[State]):
         p, F = scores.R.shape
         if p > F or p == 0:
             raise ValueError(
-                f"the mean of what was learnt is not known: there are {F} columns for "
+                f"the mean of what was learned is not known: there are {F} columns for "
                 f"{self.n_features_in_} features, too few to recover it; give rows"
             )
         return recovered_mean(scores.R, scores.mean.T).T

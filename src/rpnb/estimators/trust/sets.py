@@ -10,9 +10,9 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray
 from rpnb.estimators.checks.parameters import check_real
 
 NO_SETS = (
-    "prediction sets need probabilities that are learnt along the stream: temperature "
+    "prediction sets need probabilities that are learned along the stream: temperature "
     "must be 'auto' and the combiner 'log_sum' or 'product', and rows must have been "
-    "learnt since"
+    "learned since"
 )
 
 

@@ -19,9 +19,9 @@ from rpnb.estimators.stream.labelled_rows import LabelledRows, check_labelled_ro
 def rows_to_unlearn(
     model: StreamClassifier[Any], X: Any, y: Any, sample_weight: Any
 ) -> tuple[LabelledRows, IntArray]:
-    """Check rows that are to be unlearnt; return them and the numbers of their classes.
+    """Check rows that are to be unlearned; return them and their classes' numbers.
 
-    A class that the model does not know is refused: no row of it was learnt.
+    A class that the model does not know is refused: no row of it was learned.
     """
     model._require_fitted()
     model._check_unchanged()
@@ -31,15 +31,15 @@ def rows_to_unlearn(
     accept_rows(model, X, first=False)
     if is_balanced(model._class_weight):
         raise ValueError(
-            "rows cannot be unlearnt with class_weight='balanced': how much they "
-            "weighed when they were learnt is not known"
+            "rows cannot be unlearned with class_weight='balanced': how much they "
+            "weighed when they were learned is not known"
         )
     numbers = encode(labelled.labels, model.classes_, model._index)
     unknown = np.flatnonzero(numbers < 0)
     if unknown.shape[0] > 0:
         raise ValueError(
-            f"row {unknown[0]} cannot be unlearnt: its label "
-            f"{labelled.labels[unknown[0]]!r} was never learnt"
+            f"row {unknown[0]} cannot be unlearned: its label "
+            f"{labelled.labels[unknown[0]]!r} was never learned"
         )
     weight = model._row_weights(numbers, labelled.weight)
     return labelled._replace(weight=weight), numbers
@@ -48,24 +48,24 @@ def rows_to_unlearn(
 def model_without(
     state: Model, labelled: LabelledRows, numbers: IntArray, model: Any
 ) -> Model:
-    """Return an RPNB model without rows that it has learnt, or say why it cannot be.
+    """Return an RPNB model without rows that it has learned, or say why it cannot be.
 
     `model` is the estimator, for its parameters and classes.
     """
     if state.keep < 1.0:
         raise ValueError(
-            f"rows cannot be unlearnt with forgetting={model.forgetting!r}: what is "
+            f"rows cannot be unlearned with forgetting={model.forgetting!r}: what is "
             "left of them is not known"
         )
     if state.scale is not None:
         raise ValueError(
-            f"rows cannot be unlearnt with scale={model.scale!r}: by what they were "
-            "scaled when they were learnt is not known"
+            f"rows cannot be unlearned with scale={model.scale!r}: by what they were "
+            "scaled when they were learned is not known"
         )
     n = numbers.shape[0]
     if n > state.n_updates:
         raise ValueError(
-            f"{n} rows cannot be unlearnt: only {state.n_updates} were learnt"
+            f"{n} rows cannot be unlearned: only {state.n_updates} were learned"
         )
     part = moments_of(state, labelled.rows, numbers, labelled.weight)
     left = moments_without(state.moments, part, model.classes_)
@@ -85,13 +85,13 @@ def moments_without(moments: Moments, part: Moments, classes: LabelArray) -> Mom
     if heavy.shape[0] > 0:
         m = int(heavy[0])
         raise ValueError(
-            f"rows of class {classes[m]!r} cannot be unlearnt: they weigh "
-            f"{part.weight[m]:g}, and the rows learnt of it only "
+            f"rows of class {classes[m]!r} cannot be unlearned: they weigh "
+            f"{part.weight[m]:g}, and the rows learned of it only "
             f"{moments.weight[m]:g}"
         )
     if strange.shape[0] > 0:
         raise ValueError(
-            f"rows of class {classes[int(strange[0])]!r} cannot be unlearnt: without "
-            "them a variance would be negative, so they cannot all have been learnt"
+            f"rows of class {classes[int(strange[0])]!r} cannot be unlearned: without "
+            "them a variance would be negative, so they cannot all have been learned"
         )
     return left

@@ -114,7 +114,7 @@ class Driver(ABC):
 class BatchDriver(Driver):
     """Drives what has `predict` and `partial_fit`: scikit-learn's, and mini-batches.
 
-    Labelled rows are held until there are `batch_size` of them, and learnt at once. The
+    Labelled rows are held until there are `batch_size` of them, then learned. The
     first call of `partial_fit` gets `classes`, if there are any.
     """
 
@@ -131,11 +131,11 @@ class BatchDriver(Driver):
         self._classes = classes
         self._size = batch_size
         self._held: list[Block] = []
-        self._learnt = 0
+        self._learned = 0
         self._fitted = hasattr(model, "classes_")
 
     def predict(self, block: Block) -> Predictions:
-        """Predict rows by `predict`; before the first is learnt there is none."""
+        """Predict rows by `predict`; before the first is learned there is none."""
         if not self._fitted:
             return no_predictions(self, block)
         return predict_labels(self, block)
@@ -178,12 +178,12 @@ class BatchDriver(Driver):
         else:
             self.model.partial_fit(X, y, classes=self._classes)
         self._fitted = True
-        self._learnt += len(y)
+        self._learned += len(y)
         self._held = []
 
     def updates(self) -> int:
-        """Return how many rows were learnt."""
-        return self._learnt
+        """Return how many rows were learned."""
+        return self._learned
 
 
 @final
@@ -194,7 +194,7 @@ class RiverDriver(Driver):
         self, model: Any, labels: LabelIndex, probabilities: Probabilities
     ) -> None:
         super().__init__(model, labels, probabilities)
-        self._learnt = 0
+        self._learned = 0
 
     def prepare(self, block: Block) -> Block:
         """Return rows as dicts."""
@@ -233,7 +233,7 @@ class RiverDriver(Driver):
         """Learn rows by `learn_one`."""
         for x, y in zip(block.X, block.y.tolist(), strict=True):
             self.model.learn_one(x, y)
-            self._learnt += 1
+            self._learned += 1
 
     def predict_then_learn(self, block: Block) -> Predictions:
         """Call `predict_one`, then `learn_one`, for each row."""
@@ -243,12 +243,12 @@ class RiverDriver(Driver):
         for x, y in zip(block.X, block.y.tolist(), strict=True):
             labels.append(self.model.predict_one(x))
             self.model.learn_one(x, y)
-        self._learnt += len(block)
+        self._learned += len(block)
         return Predictions(self.labels.of(labels), None)
 
     def updates(self) -> int:
-        """Return how many rows were learnt."""
-        return self._learnt
+        """Return how many rows were learned."""
+        return self._learned
 
 
 def no_predictions(driver: Driver, block: Block) -> Predictions:

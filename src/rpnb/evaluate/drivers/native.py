@@ -40,8 +40,8 @@ COVERAGE = 0.9
 class NativeDriver(Driver):
     """Drives the learners of this package, whose predictions depend on no chunking.
 
-    `classes` are declared with the first rows learnt. Where labels may come `late`,
-    there is no prediction before the first is learnt, although classes are declared:
+    `classes` are declared with the first rows learned. Where labels may come `late`,
+    there is no prediction before the first is learned, although classes are declared:
     whether a row and an earlier label happen to come in one call must not make a
     difference. With `labels_only` the learner gets no features.
     """
@@ -78,7 +78,7 @@ class NativeDriver(Driver):
         return block.tabled
 
     def predict(self, block: Block) -> Predictions:
-        """Predict rows by `predict`; before the first is learnt there is none."""
+        """Predict rows by `predict`; before the first is learned there is none."""
         if not self._fitted:
             return no_predictions(self, block)
         return predict_labels(self, block)
@@ -158,8 +158,8 @@ class NativeDriver(Driver):
         if n == 0:
             return 0, numbers[:0]
         rows = ValidatedRows(self.model, block.X, checked=block.checked)
-        learnt = np.where(events.learn, numbers, -1)[:n]
-        predicted = rows.predict_and_learn(events.rows[:n], learnt)[events.predict[:n]]
+        learned = np.where(events.learn, numbers, -1)[:n]
+        predicted = rows.predict_and_learn(events.rows[:n], learned)[events.predict[:n]]
         return n, self._numbers_of(predicted)
 
     def _model_numbers(self, block: Block) -> IntArray:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _LARGEST = 1e150
 #: The category of a missing value.
 NO_VALUE = ""
-# As many chunks as may be in use at once: being read, waiting, being learnt.
+# As many chunks as may be in use at once: being read, waiting, being learned.
 _MAX_BUFFERS = 6
 
 
@@ -223,7 +223,7 @@ class ColumnEncoder:
     def _impute(self, j: int, numbers: FloatArray) -> FloatArray:
         """Put the mean of the values so far in place of each that is missing."""
         there = ~np.isnan(numbers)
-        if not self._options.labelled:  # nothing is learnt from these rows
+        if not self._options.labelled:  # nothing is learned from these rows
             mean = self._sums[j] / max(self._counts[j], 1)
             return np.where(there, numbers, mean)
         # `accumulate` adds one by one, so the sums do not depend on the chunking.

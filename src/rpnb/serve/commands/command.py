@@ -62,7 +62,7 @@ class Command(ABC):
         labels = group.predictions.get(event or 0)
         if labels is None:
             return not_learned()
-        found = {"labels": labels, "learnt": len(labels)}
+        found = {"labels": labels, "learned": len(labels)}
         if self.key is not None and self.repeats is None and self.number is not None:
             answers[self.number, self.key] = json.dumps(found)
         return found

@@ -51,7 +51,7 @@ class Learn(Command):
         self.event, now = group.tables.add_event(model.id, kind, n, body)
         event = LabelledEvent(self.event, kind, now, self.X, self.labels, None, None)
         group.events.append((model, event))
-        return None if self.observe else {"learnt": n}
+        return None if self.observe else {"learned": n}
 
 
 @final
@@ -181,11 +181,11 @@ class LabelRows(Command):
                 rows[row.seq] = row
                 labels.append(label)
                 places.append(i)
-                results.append("learnt")
+                results.append("learned")
         if rows:
             self.event = group.add_labels(model, [*rows.values()], labels, places)
         totals = {
-            name: results.count(name) for name in ("learnt", "duplicate", "unknown")
+            name: results.count(name) for name in ("learned", "duplicate", "unknown")
         }
         return {"results": results, **totals}
 

@@ -59,7 +59,7 @@ class PredictionBatches:
 
 
 async def _answer_from_thread(model: ServedModel, waiting: list[_Waiting]) -> None:
-    """Wait in another thread until the model has learnt, then predict there."""
+    """Wait in another thread until the model has learned, then predict there."""
 
     def predict() -> list[PredictedLabels]:
         with model.turn():

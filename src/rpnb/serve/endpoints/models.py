@@ -18,7 +18,7 @@ from rpnb.serve.http.json_tables import parse_json
 from rpnb.serve.http.routes import needs
 from rpnb.serve.http.uploads import read_upload
 from rpnb.serve.limits import invalid, unavailable
-from rpnb.serve.models import nothing_learnt
+from rpnb.serve.models import nothing_learned
 from rpnb.serve.specs import (
     check_name,
     check_new_classes,
@@ -124,7 +124,7 @@ class ModelEndpoints:
         if kind == "model":
             content = await asyncio.to_thread(model.to_bytes, names=True)
             if content is None:
-                raise nothing_learnt()
+                raise nothing_learned()
         else:
             content = await asyncio.to_thread(model.frozen, kind)
         suffix = {"model": "rpnb", "frozen": "frozen.rpnb", "onnx": "onnx"}[kind]

@@ -116,7 +116,7 @@ function showProblem(health) {
 // All models
 
 function rate(model, time) {
-  const rows = model.learnt + model.predicted;
+  const rows = model.learned + model.predicted;
   const before = rates[model.name];
   if (!before || time - before.time > 5) rates[model.name] = { time, rows, shown: before ? before.shown : 0 };
   else if (time - before.time >= 0.9) {
@@ -143,7 +143,7 @@ function showOverview(value) {
       name, cell("td", model.learner), cell("td", percent(model.error), "number"),
       cell("td", percent(model.window_error), "number"),
       cell("td", percent(model.references.majority), "number"),
-      cell("td", whole(model.learnt), "number"),
+      cell("td", whole(model.learned), "number"),
       cell("td", whole(Math.round(rate(model, value.time))), "number"),
       cell("td", whole(model.waiting), "number"), cell("td", whole(model.alarms), "number"),
     );
@@ -167,7 +167,7 @@ function showModel(value) {
   const figures = [
     ["Error", percent(value.error)], ["In the window", percent(value.window_error)],
     ["Majority class", percent(value.references.majority)], ["Class before", percent(value.references.no_change)],
-    ["Rows learned", whole(value.learnt)], ["Without a prediction", whole(value.learnt - value.scored)], ["Rows/s", whole(Math.round(rate(value, value.time)))],
+    ["Rows learned", whole(value.learned)], ["Without a prediction", whole(value.learned - value.scored)], ["Rows/s", whole(Math.round(rate(value, value.time)))],
     ["Waiting for labels", whole(value.waiting)], ["Dropped unlabelled", whole(value.expired)],
   ];
   $("figures").replaceChildren(...figures.map(([name, text]) => {
@@ -396,7 +396,7 @@ function showCalibration(bins) {
 }
 
 function showBalance(value) {
-  const total = Math.max(value.learnt, 1);
+  const total = Math.max(value.learned, 1);
   $("balance").replaceChildren(...value.balance.map(([label, n]) => {
     const name = cell("th", String(label));
     name.scope = "row";

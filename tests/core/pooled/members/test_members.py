@@ -120,7 +120,7 @@ def test_transitions_are_their_twin(delay: int) -> None:
 # Rules that every member keeps
 
 
-def learnt(name: str, cuts: list[int], n: int = N) -> tuple[Any, FloatArray]:
+def learned(name: str, cuts: list[int], n: int = N) -> tuple[Any, FloatArray]:
     member = MEMBERS[name]
     rows, y, weight = stream(n)
     y = np.where(np.arange(n) % 7 == 3, -1, y)
@@ -136,9 +136,9 @@ def learnt(name: str, cuts: list[int], n: int = N) -> tuple[Any, FloatArray]:
 
 @pytest.mark.parametrize("name", MEMBERS)
 def test_calls_may_end_anywhere(name: str) -> None:
-    whole, scores = learnt(name, [])
+    whole, scores = learned(name, [])
     cuts = [cut for cut in (1, 2, 5, 64, 65, 200, 299, 300, 301) if cut < N]
-    parts, others = learnt(name, cuts)
+    parts, others = learned(name, cuts)
     assert scores.tobytes() == others.tobytes()
     assert same_state(whole, parts)
 
@@ -146,7 +146,7 @@ def test_calls_may_end_anywhere(name: str) -> None:
 @pytest.mark.parametrize("name", MEMBERS)
 def test_scoring_changes_nothing_and_agrees_with_learning(name: str) -> None:
     member = MEMBERS[name]
-    state, _ = learnt(name, [])
+    state, _ = learned(name, [])
     before = copy_state(state)
     rows, _, _ = stream(N)
     some = part(rows, slice(0, 9))
@@ -210,11 +210,11 @@ def test_classes_may_come_before_the_first_row(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in MEMBERS if name != "boosted_trees"])
 def test_memory_does_not_grow_with_the_rows(name: str) -> None:
     first = MEMBERS[name].begin(shape_of(4), np.ones(3, np.bool_), 5)
-    assert size_of(learnt(name, [])[0]) == size_of(first)
+    assert size_of(learned(name, [])[0]) == size_of(first)
 
 
 @pytest.mark.parametrize("name", NO_FOREST)
-def test_the_first_rows_are_learnt_anew_without_scores(name: str) -> None:
+def test_the_first_rows_are_learned_anew_without_scores(name: str) -> None:
     member = MEMBERS[name]
     rows, y, weight = stream(256)
     for n in (2, 128, 256):

@@ -16,7 +16,7 @@ from rpnb.core.pooled.members import window_forest as forest
 from rpnb.core.pooled.members.forest.state import (
     CLOCKS,
     GROWN,
-    LEARNT,
+    LEARNED,
     START,
     TREES,
     WIDEST,
@@ -285,14 +285,14 @@ def test_merged_forests_know_the_rows_of_all(sizes: list[int], seed: int) -> Non
     assert_array_equal(merged.class_weight, sum(s.class_weight for s in states))
     assert_array_equal(merged.active, np.any([s.active for s in states], axis=0))
     R = merged.window.shape[0]
-    assert merged.clock[LEARNT] == min(R, sum(min(n, R) for n in sizes))
+    assert merged.clock[LEARNED] == min(R, sum(min(n, R) for n in sizes))
     kept = {row.tobytes() for X, _, _ in parts for row in X}
-    for at in range(merged.clock[LEARNT]):
+    for at in range(merged.clock[LEARNED]):
         assert merged.window[at].tobytes() in kept
     learn(merged, *blobs(seed, 80)[:2])  # and it goes on
 
 
-def test_a_merged_forest_is_about_as_good_as_one_that_learnt_all() -> None:
+def test_a_merged_forest_is_about_as_good_as_one_that_learned_all() -> None:
     X, y, M = blobs(11, 2400)
     X, y = X[:1600], y[:1600]  # before the drift
     halves = []
@@ -328,7 +328,7 @@ def test_a_tree_never_outlasts_its_rows_in_the_window() -> None:
     for i in range(n):
         learn(state, X[i : i + 1], y[i : i + 1])
         if state.clock[START] >= 0:
-            longest = max(longest, int(state.clock[LEARNT] - state.clock[START]))
+            longest = max(longest, int(state.clock[LEARNED] - state.clock[START]))
     assert 0 < longest <= 300 // 32 + 1
 
 

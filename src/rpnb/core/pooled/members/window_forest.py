@@ -24,7 +24,7 @@ from rpnb.core.pooled.member import Shape, arrange, learn_rows, score_rows
 from rpnb.core.pooled.members.forest.state import (
     DUE,
     GROWN,
-    LEARNT,
+    LEARNED,
     START,
     TREES,
     ForestState,
@@ -129,7 +129,7 @@ _TREE_ARRAYS = (
 def _merge_windows(merged: ForestState, states: list[ForestState]) -> None:
     """Fill the window with the last rows of all states, and set the clock to it."""
     R = merged.window.shape[0]
-    lengths = [min(int(state.clock[LEARNT]), R) for state in states]
+    lengths = [min(int(state.clock[LEARNED]), R) for state in states]
     # Rows by age: the last of each state, then the last but one of each, …
     ages = [
         (age, -side) for side, length in enumerate(lengths) for age in range(length)
@@ -137,9 +137,9 @@ def _merge_windows(merged: ForestState, states: list[ForestState]) -> None:
     newest = sorted(ages)[:R]
     for i, (age, side) in enumerate(reversed(newest)):
         source = states[-side]
-        at = (int(source.clock[LEARNT]) - 1 - age) % R
+        at = (int(source.clock[LEARNED]) - 1 - age) % R
         merged.window[i] = source.window[at]
         merged.window_class[i] = source.window_class[at]
         merged.window_weight[i] = source.window_weight[at]
-    merged.clock[LEARNT] = len(newest)
+    merged.clock[LEARNED] = len(newest)
     merged.clock[DUE] = len(newest) + 1
