@@ -156,7 +156,8 @@ def test_the_pooled_classifier_keeps_the_same_rules(report: Any) -> None:
     expected = rpnb.PooledClassifier(random_state=3).get_params()
     assert seen["parameters"] == expected
     # Instances hold numbers: there are no columns of text.
-    others = {"n_jobs", "random_state", "categorical_features", "text_features"}
+    others = {"n_jobs", "random_state", "delays"}
+    others |= {"categorical_features", "text_features"}
     assert seen["own"] == sorted(set(expected) - others)
 
 

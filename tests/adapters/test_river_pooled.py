@@ -158,8 +158,8 @@ def test_many_at_once_equal_one_by_one_to_the_bit(cut: int) -> None:
 def test_it_has_the_parameters_of_the_estimator_and_passes_them_on() -> None:
     expected = rpnb.PooledClassifier().get_params()
     expected["seed"] = expected.pop("random_state")
-    # River's learners have no threads of their own, and features are numbers there.
-    elsewhere = ("n_jobs", "categorical_features", "text_features")
+    # River's learners have no threads and no rows that wait, and features are numbers.
+    elsewhere = ("n_jobs", "delays", "categorical_features", "text_features")
     for name in elsewhere:
         del expected[name]
     assert PooledClassifier()._get_params() == expected
