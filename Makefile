@@ -100,7 +100,7 @@ test-spark: $(STAMP) ## Spark, which is installed for it: a cluster, faults, pip
 
 .PHONY: test-mlflow
 test-mlflow: $(STAMP) ## models in MLflow, which is installed for it
-	$(BIN)/python tools/extra_environment.py mlflow $(VENV)/mlflow -m pytest -W default tests/mlflow
+	$(BIN)/python tools/extra_environment.py mlflow $(VENV)/mlflow -m pytest -W default tests/adapters/test_mlflow.py
 
 .PHONY: test-journeys
 test-journeys: $(STAMP) ## what a new user does first, with the wheel in a fresh environment
