@@ -251,11 +251,13 @@ function showWaiting(value) {
       marks: [],
     });
   }
-  if (value.moved.rows.length > 0 && value.moved.columns.length > 0) {
+  if (value.moved.rows.length > 1 && value.moved.columns.length > 0) {
+    const most = Math.max(...value.moved.columns.flatMap(([, far]) => far));
     chart("moved-chart", {
       title: "Share of each column's distribution that moved: " +
         value.moved.columns.slice(0, 3).map(([name, far]) => `${name} ${percent(far[far.length - 1])}`).join(", "),
-      x: { label: "rows kept", low: 0 }, y: { label: "share that moved", percent: true },
+      x: { label: "rows kept", low: 0 },
+      y: { label: "share that moved", percent: true, low: 0, high: Math.max(0.05, 1.05 * most) },
       rows: value.moved.rows,
       series: value.moved.columns.map(([name, values], k) => ({
         name, role: "s" + k, shown: k < 3, width: k < 3 ? 1.8 : 1.2, values,
