@@ -57,7 +57,7 @@ style: $(STAMP) ## style, types and layers
 
 .PHONY: check
 check: style ## the same, and a linter over the C++ sources
-	echo $(filter %.cpp,$(SOURCES)) | xargs -n 4 -P 2 $(BIN)/clang-tidy -p build/make --quiet
+	echo $(filter %.cpp,$(SOURCES)) | xargs -n 4 -P 2 $(BIN)/clang-tidy -p build/make --quiet --extra-arg=-Wno-ignored-gch
 
 # Linters of the files that describe the project; they need neither the package nor the core.
 PROJECT := $(VENV)/project
