@@ -34,10 +34,10 @@ _DTYPES: dict[type, Any] = {str: np.str_, int: np.int64, bool: np.bool_}
 
 
 def check_name(name: Any) -> str:
-    """Return the name of a model, which is safe as part of a path or an address."""
+    """Return a name, which is safe as part of a path or an address."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         raise invalid(
-            "a model's name must be 1 to 64 letters, digits, _ and -, the first of "
+            "a name must be 1 to 64 letters, digits, _ and -, the first of "
             "them a letter or digit"
         )
     return name
