@@ -1,0 +1,55 @@
+"""Labels of any delay: the pool learns from scores that were kept."""
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+
+from core.pooled.test_late import NOTHING, learn, model_of, stream
+from oracles.pooled.late import pool_of
+from rpnb.core.pooled.engine import run, score
+from rpnb.core.pooled.member import same_state
+from rpnb.core.pooled.model import copy_model
+from rpnb.core.pooled.recorded import learn_recorded, predict_recorded
+
+
+def test_predictions_are_those_of_the_next_rows() -> None:
+    X, y = stream(300)  # more than one block of rows
+    model = model_of(0, active=2)
+    learn(model, X[:60], np.minimum(y[:60], 1))
+    before = copy_model(model)
+    labels, log_P, scores = predict_recorded(model, X)
+    expected, its = np.empty(300, np.int64), np.empty((300, 3))
+    score(model, X, expected, its, ordered=True)
+    assert_array_equal(labels, expected)
+    assert_array_equal(log_P, its)
+    assert np.isneginf(scores[:, :, 2]).all()
+    assert np.isfinite(scores[:, :, :2]).all()
+    for one, two in zip(before.states, model.states, strict=True):
+        assert same_state(one, two)
+
+
+def test_members_learn_now_and_the_pool_from_the_scores_of_then() -> None:
+    X, y = stream(40)
+    model = model_of(0)
+    learn(model, X[:10], y[:10])
+    twin_of = copy_model(model)
+    first = copy_model(model_of(0)).pool.weights.copy()
+    # All rows are predicted now; their labels come much later, in another order.
+    _, _, scores = predict_recorded(model, X[10:])
+    order = np.random.default_rng(0).permutation(30)
+    late = learn_recorded(
+        model, X[10:][order], y[10:][order], np.ones(30), scores[order]
+    )
+    labels = np.empty(30, np.int64)
+    run(twin_of, X[10:][order], y[10:][order], np.ones(30), labels, NOTHING, 1)
+    for one, two in zip(late.states, twin_of.states, strict=True):
+        assert same_state(one, two)
+    assert not same_state(late.pool, twin_of.pool)
+    # The pool by its equations: the first ten rows as they came, then the others.
+    again, seen = model_of(0), []
+    for t in range(10):
+        seen.append(predict_recorded(again, X[t : t + 1])[2][0])
+        learn(again, X[t : t + 1], y[t : t + 1])
+    all_scores = np.concatenate([seen, scores[order]])
+    twin = pool_of(first, all_scores, np.concatenate([y[:10], y[10:][order]]), 0)
+    assert_allclose(late.pool.weights, twin.w, rtol=1e-8, atol=1e-12)
+    assert_allclose(late.pool.curvature, twin.H, rtol=1e-8)
