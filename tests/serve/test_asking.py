@@ -127,3 +127,15 @@ def test_a_deleted_model_is_forgotten(server: ServerProcess) -> None:
         "offered": 0,
         "drawn": 0,
     }
+
+
+def test_the_client_asks_in_batches_as_one_request_would(server: ServerProcess) -> None:
+    with Client(server.address, batch_size=70) as client:
+        found = client.ask("m", X, budget=0.1)
+    assert {"ids", "labels", "asked", "weights"} <= set(found)
+    assert all(len(values) == 300 for values in found.values())
+    doubt = np.clip(1.0 - np.array(found["confidence"]), 0.0, 1.0)
+    assert found["asked"] == asked_rows(doubt.tolist(), 0.1, 0.2, 0)[0]
+    opened = questions(server, limit=1000)
+    chosen = [i for i, asked in zip(found["ids"], found["asked"], strict=True) if asked]
+    assert sorted(opened["ids"]) == sorted(chosen)

@@ -187,6 +187,17 @@ class AsyncClient:
         )
         return await self._run(call)
 
+    async def ask(
+        self,
+        name: str,
+        rows: Rows,
+        *,
+        budget: float = 0.05,
+        ids: Sequence[str] | None = None,
+    ) -> dict[str, list[Any]]:
+        """As `Client.ask`."""
+        return await self._run(calls.ask(self.batch_size, name, rows, budget, ids))
+
     async def explain(self, name: str, rows: Rows) -> list[dict[str, Any]]:
         """As `Client.explain`."""
         return await self._run(calls.explain(self.batch_size, name, rows))

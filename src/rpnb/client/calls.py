@@ -289,6 +289,21 @@ def predict(
     return Call(requests, _join_predictions)
 
 
+def ask(
+    size: int, name: str, rows: Any, budget: float, ids: Sequence[str] | None
+) -> Call[dict[str, list[Any]]]:
+    """Predict rows, which then wait, and ask for the labels of some."""
+    requests = _with_rows(
+        _one(name, "/ask"),
+        rows,
+        size,
+        ids=ids,
+        parameters={"budget": repr(float(budget))},
+        keys=lambda n: _keys(None, n),
+    )
+    return Call(requests, _join_lists)
+
+
 def explain(size: int, name: str, rows: Any) -> Call[list[dict[str, Any]]]:
     """Ask why rows are given their classes."""
     return Call(_with_rows(_one(name, "/explain"), rows, size), _join_reasons)
@@ -369,6 +384,14 @@ def _join_predictions(answers: list[Any]) -> Prediction:
             P = np.array([row for each in answers for row in each["probabilities"]])
             return Prediction(labels, confidence, ids, P, classes)
     return Prediction(labels, confidence, ids)
+
+
+def _join_lists(answers: list[Any]) -> dict[str, list[Any]]:
+    return {
+        key: [value for each in answers for value in each[key]]
+        for key, found in answers[0].items()
+        if isinstance(found, list)
+    }
 
 
 def _join_reasons(answers: list[Any]) -> list[dict[str, Any]]:

@@ -267,6 +267,35 @@ class Client:
         )
         return self._run(call)
 
+    def ask(
+        self,
+        name: str,
+        rows: Rows,
+        *,
+        budget: float = 0.05,
+        ids: Sequence[str] | None = None,
+    ) -> dict[str, list[Any]]:
+        """Predict rows, which then wait, and ask for the labels that are worth most.
+
+        Parameters
+        ----------
+        name : str
+            Of the model.
+        rows : array-like of shape (n, p), frame, or sequence of mappings
+            Observations; mappings are by feature name.
+        budget : float, default=0.05
+            Share of the rows whose labels can be had.
+        ids : sequence of str, optional
+            Ids of the rows; the service gives them ids otherwise.
+
+        Returns
+        -------
+        dict
+            For each row: "ids", "labels", whether it is "asked" for, and of those rows
+            the "weights" by which their errors estimate that of all rows.
+        """
+        return self._run(calls.ask(self.batch_size, name, rows, budget, ids))
+
     def explain(self, name: str, rows: Rows) -> list[dict[str, Any]]:
         """Return why each row is given its class.
 
