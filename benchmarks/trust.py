@@ -7,7 +7,7 @@
 the paper is drawn in addition. Each line has log-loss, Brier score and calibration
 error (ten bins) of the probabilities that were given before each row was learned: with
 the temperature K, with the best fixed one of K·2^g, g = −9 … 10 (by log-loss, in
-hindsight), and learned along the stream; then coverage and mean size of the sets for a
+hindsight), and learned online; then coverage and mean size of the sets for a
 coverage of 0.9. `--peers` adds scikit-learn's GaussianNB and River's Hoeffding tree,
 which take much longer. `--speed` prints instead µs of processor time per row of
 `predict_then_learn`, with the temperature fixed, learned, and learned with

@@ -12,7 +12,7 @@ import pytest
 TIMEOUT = 600.0
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Python = Callable[[str], str]
-#: Every step is a process of its own, so that these tests take long.
+#: Every step is its own process, so that these tests take long.
 on_demand = pytest.mark.skipif(
     not os.environ.get("RPNB_JOURNEYS") or os.name != "posix",
     reason="make test-journeys runs them",

@@ -2,7 +2,7 @@
 
 The wheel is built once, and installed into a fresh environment that sees the packages
 of this one. `make test-journeys` runs it; without the environment variable
-RPNB_JOURNEYS these tests are skipped, since every step is a process of its own.
+RPNB_JOURNEYS these tests are skipped, since every step is its own process.
 RPNB_WHEEL names another wheel to play the journeys with, and RPNB_PROGRAMS the folder
 of programs of an environment that has one already.
 """

@@ -1,4 +1,4 @@
-"""`rpnb serve` as a process of its own."""
+"""`rpnb serve` as its own process."""
 
 import json
 import os

@@ -135,7 +135,7 @@ def test_a_challenger_has_the_figures_it_would_have_as_the_champion(
     )
     low, high = rpnb["difference"]["low"], rpnb["difference"]["high"]
     assert low < rpnb["difference"]["mean"] < high
-    # Its state, too, is that of a model of its own.
+    # Its state, too, is that of a model by itself.
     client.promote("a", "rpnb")
     assert client.download("a") == client.download("b")
 

@@ -152,7 +152,7 @@ def test_it_runs_as_another_user_on_a_read_only_root(tmp_path: Path) -> None:
     private = ["unshare", "--mount", "sh", "-c"]
     variables = {**environment(), "HOME": "/nonexistent", "TMPDIR": "/tmp"}  # noqa: S108
     if subprocess.run([*private, script + "true"], check=False).returncode:  # noqa: S603
-        pytest.skip("no mounts of its own are allowed here")
+        pytest.skip("private mounts are not allowed here")
     add = shlex.join([*words, "--add-token", "me", "predict,learn,admin"])
     made = subprocess.run(  # noqa: S603
         [*private, f"{script}{user} {add}"],

@@ -141,7 +141,7 @@ def test_bad_rows_fail_the_query_or_are_set_aside(spark: Any, tmp_path: Path) ->
     model = small(batch_size=400)
     with pytest.raises(Exception, match=r"001\.csv, row 501: column 'b' is missing"):
         run(spark, tmp_path, model)
-    # The trigger before it was learned, and of its own nothing.
+    # The trigger before it was learned, this one was not.
     assert model.n_seen_ == 1000
     saved = saved_batch(tmp_path / "model.rpnb")
     assert saved is not None

@@ -93,13 +93,13 @@ default="log_sum"
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
     scale : "running" or None, default=None
-        Whether features are scaled along the stream, for features on different scales:
+        Whether features are scaled online, for features on different scales:
         each row by the mean and standard deviation of the rows learned before it,
         clipped at 3 deviations. Sparse rows are not centred. None takes rows as they
         are, as in the paper. `rpnb.preprocessing` scales for other learners.
     temperature : "auto", float or None, default="auto"
         How scores become probabilities, for "log_sum" and "product"; no label depends
-        on it. "auto" learns it along the stream: `predict_proba` is a mixture of
+        on it. "auto" learns it online: `predict_proba` is a mixture of
         temperatures, weighted by how well each has predicted the rows so far. The first
         512 rows and then one in 23 are used, each with the model before it was
         learned; row weights do not matter. A number divides scores before they are

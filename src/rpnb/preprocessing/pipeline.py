@@ -1,4 +1,4 @@
-"""StreamPipeline: rows are scaled along the stream, then learned."""
+"""StreamPipeline: rows are scaled online, then learned."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -65,7 +65,7 @@ def _learner_has(method: str) -> Callable[["StreamPipeline"], bool]:
 
 @final
 class StreamPipeline(WeightedStreamClassifier[PipelineState]):
-    """A learner whose rows are scaled along the stream, each by the rows before it.
+    """A learner whose rows are scaled online, each by the rows before it.
 
     Made by `make_stream_pipeline`. Scaler and learner are not changed: copies learn,
     made on the first call or by `fit`. Labels and state do not depend on how rows are
@@ -99,7 +99,7 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
 
     See Also
     --------
-    rpnb.RPNBClassifier : has a parameter `scale` of its own.
+    rpnb.RPNBClassifier : has its own parameter `scale`.
 
     Notes
     -----

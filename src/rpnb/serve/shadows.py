@@ -1,4 +1,4 @@
-"""Challengers: each follows the log of its model in a thread of its own.
+"""Challengers: each follows the log of its model in its own thread.
 
 A challenger reads the log, like everybody else who wants to know a model's state. It
 never answers, and the learner that does never waits for it. Whatever ends the process,

@@ -1,4 +1,4 @@
-"""Probabilities and prediction sets along the stream, as users see them."""
+"""Probabilities and prediction sets online, as users see them."""
 
 from itertools import pairwise
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""Probabilities learned along the stream: a mixture of temperatures."""
+"""Probabilities learned online: a mixture of temperatures."""

@@ -29,7 +29,7 @@ def check_temperature(temperature: Any) -> None:
 
 
 def is_calibrated(temperature: Any, rule: str) -> bool:
-    """Whether a model of this rule learns its probabilities along the stream."""
+    """Whether a model of this rule learns its probabilities online."""
     return isinstance(temperature, str) and rule in _SUMS
 
 

@@ -10,7 +10,7 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray
 from rpnb.estimators.checks.parameters import check_real
 
 NO_SETS = (
-    "prediction sets need probabilities that are learned along the stream: temperature "
+    "prediction sets need probabilities that are learned online: temperature "
     "must be 'auto' and the combiner 'log_sum' or 'product', and rows must have been "
     "learned since"
 )

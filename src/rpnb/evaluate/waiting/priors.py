@@ -10,7 +10,7 @@ $$q_m ← \frac{1 + \sum_i r_{im}}{n + M}, \qquad r_{im} ∝ P(m | x_i)\, q_m / 
 
 ten times over the last n = 500 rows, from q = π. π is the mean of the probabilities
 that the last 1,000 labelled rows were given (each class with one row more). Both are
-computed anew every 50 rows.
+recomputed every 50 rows.
 
 A model follows labels itself, some members faster than others, so that the whole
 correction is often too much: probabilities are multiplied by $(q_m / π_m)^g$.

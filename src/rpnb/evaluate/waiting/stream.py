@@ -254,7 +254,7 @@ class StreamWatch:
 
 
 def _detects(driver: Driver) -> bool:
-    """Whether the learner has a drift detector of its own."""
+    """Whether the learner has its own drift detector."""
     return hasattr(driver.model, "detector")
 
 
