@@ -162,3 +162,47 @@ def test_a_learner_that_is_promoted_begins_without_a_past(
     assert now["waiting"] == 300
     assert now["reason"] == "too few labels have come"
     assert [each for each in now["latest_alarms"] if each["what"] == "errors"] == []
+
+
+def test_categories_and_dates_are_watched_as_what_they_are(
+    shared: ServerProcess, client: Client
+) -> None:
+    rng = np.random.default_rng(5)
+    features = ["when", "colour", "size"]
+    given = {"categorical_features": ["colour"], "n_projections": 16}
+    client.create(
+        "kinds",
+        features=features,
+        date_features=["when"],
+        classes=["ash", "elm"],
+        **given,
+    )
+    # Only the last colour comes more often, in the second half.
+    colours = np.where(
+        rng.random(2000) < np.repeat([0.1, 0.6], 1000),
+        "red",
+        rng.choice([f"shade {k}" for k in range(60)], 2000),
+    )
+    values = [
+        {
+            "when": f"2026-01-{1 + i % 28:02d}",
+            "colour": str(colour),
+            "size": float(size),
+        }
+        for i, (colour, size) in enumerate(
+            zip(colours, rng.normal(size=2000), strict=True)
+        )
+    ]
+    for start in range(0, 2000, 500):
+        client.predict("kinds", values[start : start + 500], remember=True)
+    found = unlabelled(shared, "kinds")
+    names = {name for name, _ in found["moved"]["columns"]}
+    assert {"colour", "when, part 1"} <= names
+    alarms = [each for each in found["latest_alarms"] if each["what"] == "inputs"]
+    changes = {change["name"]: change for each in alarms for change in each["changes"]}
+    assert "colour" in changes
+    assert "size" not in changes
+    # A cell is one category, with its share before and after, not a range of them.
+    name, before, after = max(changes["colour"]["cells"], key=lambda cell: cell[2])
+    assert float(name) > 0
+    assert (before, after) == pytest.approx((0.1, 0.6), abs=0.05)

@@ -10,6 +10,7 @@ import pytest
 
 from rpnb.serve.app import make_app
 from rpnb.serve.commands import Command, Create, Delete, LabelRows, Learn, Remember
+from rpnb.serve.kafka.command import FromTopic
 from rpnb.serve.limits import ApiError, Limits
 from rpnb.serve.log import LogError
 from rpnb.serve.metrics import Metrics
@@ -347,3 +348,32 @@ def test_the_application_starts_the_writer_and_says_that_it_stops(
         assert not writer._thread.is_alive()
 
     asyncio.run(live())
+
+
+def test_messages_of_a_partition_are_learned_once(writer: Writer) -> None:
+    def message(first: int, following: int) -> FromTopic:
+        model, rows = writer.models["m"], slice(first, following)
+        inner = Learn(
+            name="m", number=model.id, X=X[rows], labels=list(Y[rows]), observe=False
+        )
+        return FromTopic(
+            name="m",
+            number=model.id,
+            inner=inner,
+            topic="rows",
+            partition=0,
+            first=first,
+            following=following,
+        )
+
+    async def work() -> None:
+        await submit(writer, message(0, 3))
+        (again,) = await submit(writer, message(0, 3))
+        assert again == {"repeated": True}
+        (some,) = await submit(writer, message(2, 5))
+        assert isinstance(some, ApiError)
+        assert some.status == 409
+        await submit(writer, message(3, 5))
+        assert writer.models["m"].scores.learned == 5
+
+    run(writer, work)
