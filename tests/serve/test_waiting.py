@@ -169,7 +169,7 @@ def test_categories_and_dates_are_watched_as_what_they_are(
 ) -> None:
     rng = np.random.default_rng(5)
     features = ["when", "colour", "size"]
-    given = {"categorical_features": ["colour"], "n_projections": 16}
+    given: dict[str, Any] = {"categorical_features": ["colour"], "n_projections": 16}
     client.create(
         "kinds",
         features=features,
@@ -177,13 +177,13 @@ def test_categories_and_dates_are_watched_as_what_they_are(
         classes=["ash", "elm"],
         **given,
     )
-    # Only the last colour comes more often, in the second half.
+    # One colour comes more often in the second half.
     colours = np.where(
         rng.random(2000) < np.repeat([0.1, 0.6], 1000),
         "red",
         rng.choice([f"shade {k}" for k in range(60)], 2000),
     )
-    values = [
+    values: list[dict[str, Any]] = [
         {
             "when": f"2026-01-{1 + i % 28:02d}",
             "colour": str(colour),
