@@ -1,4 +1,4 @@
-// Arrays in C order: views of memory that belongs to someone else, and owners of memory.
+// Arrays in C order: non-owning views, and arrays that own their memory.
 //
 // The letters of axes are those of the paper, as in rpnb/core/kernels/arrays.py.
 #pragma once
@@ -21,8 +21,8 @@ namespace rpnb {
 
 using Index = std::ptrdiff_t;
 
-// Stop the program where an index is outside its axis. Only in builds for sanitizers
-// (RPNB_CHECKED): what comes from outside the core is checked when it enters.
+// Abort if an index is out of range. Only in sanitizer builds (RPNB_CHECKED): indices from
+// outside are checked where they enter the core.
 inline void check_index([[maybe_unused]] Index i, [[maybe_unused]] Index size) {
 #ifdef RPNB_CHECKED
   if (i < 0 || i >= size) {  // GCOVR_EXCL_START
@@ -32,14 +32,14 @@ inline void check_index([[maybe_unused]] Index i, [[maybe_unused]] Index size) {
 #endif
 }
 
-// A contiguous array of N axes that belongs to someone else.
+// A non-owning view of a contiguous array with N axes.
 template <class T, int N>
 class View {
  public:
   View() = default;
   View(T* data, const std::array<Index, N>& shape) : data_(data), shape_(shape) {}
 
-  // A view through which nothing is written.
+  // A read-only view of the same array.
   template <class U>
     requires(std::is_same_v<T, const U>)
   // NOLINTNEXTLINE(google-explicit-constructor): as T* converts to const T*
@@ -54,7 +54,7 @@ class View {
     return count;
   }
 
-  // The element i, or what is left of the array when its first index is i.
+  // Element i, or the subarray at index i of the first axis.
   decltype(auto) operator[](Index i) const {
     check_index(i, shape_[0]);
     if constexpr (N == 1) {
@@ -94,7 +94,7 @@ class View {
     return View(data_ + first * stride, shape);
   }
 
-  // The same elements under another shape of as many elements.
+  // The same elements with another shape of the same size.
   template <class... I>
   [[nodiscard]] View<T, sizeof...(I)> reshaped(I... lengths) const {
     return {data_, {static_cast<Index>(lengths)...}};
@@ -133,7 +133,7 @@ inline AlignedMemory allocate_aligned(std::size_t bytes) {
       static_cast<std::byte*>(::operator new[](least, std::align_val_t{kAlignment})));
 }
 
-// An array that owns its memory, aligned to a line of the cache. It begins with zeros.
+// An array that owns its memory: aligned to a cache line, initially zero.
 template <class T, int N>
 class Array : public View<T, N> {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -144,7 +144,7 @@ class Array : public View<T, N> {
       : Array(allocate_aligned(bytes_of(shape)), shape) {
     std::memset(static_cast<void*>(this->data()), 0, bytes_of(shape));
   }
-  // Nothing is copied by accident: `auto view = record.array` does not compile.
+  // Not copyable, so that `auto view = record.array` does not copy by accident.
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
   Array(Array&&) noexcept = default;

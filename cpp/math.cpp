@@ -6,7 +6,7 @@ namespace {
 
 constexpr double kHalfLogTwoPi = 0.9189385332046727;
 constexpr double kRootPi = 1.772453850905516;
-// Where the series is used, and how many of its terms.
+// The series is used below kFar, with kTerms terms.
 constexpr double kFar = 2.0;
 constexpr std::size_t kTerms = 36;
 // 1/(2n + 1)!! for n = kTerms − 1, …, 0.
@@ -48,7 +48,7 @@ double erfc(double x) {
     const double series = horner_of_two(kErrorFunction, 2.0 * square);
     return 1.0 - 2.0 * x / kRootPi * exp(-square) * series;
   }
-  // √π · exp(x²) · erfc x = 1/(x + ½/(x + 1/(x + 3/2/(x + …)))), shorter the larger x is
+  // √π · exp(x²) · erfc x = 1/(x + ½/(x + 1/(x + 3/2/(x + …)))), with fewer levels for large x
   double fraction = distance;
   const int levels = distance < 3.0 ? 50 : (distance < 5.0 ? 24 : 12);
   for (int n = levels; n > 0; --n) fraction = distance + 0.5 * n / fraction;

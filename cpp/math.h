@@ -1,4 +1,4 @@
-// Elementary functions, everywhere in the core in place of the C library's.
+// Elementary functions, used throughout the core instead of the C library's.
 //
 // They use only additions, multiplications, divisions and square roots, which every
 // processor rounds in the same way: the bits are the same on every machine.
@@ -22,8 +22,8 @@ template <std::size_t N>
   return value;
 }
 
-// The same by two schemes side by side, for the even powers and for the odd ones: shorter to
-// wait for. The number of coefficients is even.
+// The same by two interleaved schemes, for even and odd powers: lower latency. The number of
+// coefficients is even.
 template <std::size_t N>
 [[gnu::always_inline]] inline double horner_of_two(const std::array<double, N>& coefficients,
                                                    double x) {
@@ -70,7 +70,7 @@ constexpr std::array kArtanh{2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 15, 2.0 / 13,
 // eˣ, within 1 unit of the last place.
 //
 // With x = k·log 2 + r and |r| ≤ ½ log 2, eˣ = 2ᵏ·eʳ, the latter by its series. The power of
-// two is multiplied in two halves, since it may not be a number where the result is one.
+// two is multiplied in two halves, since it may overflow where the result does not.
 [[gnu::always_inline]] inline double exp(double x) {
   using namespace elementary;
   const double least = -750.0;
@@ -90,14 +90,15 @@ constexpr std::array kArtanh{2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 15, 2.0 / 13,
 // log x, within 1 unit of the last place; −∞ for 0, not a number for x < 0.
 //
 // With x = m·2ᵏ, √½ ≤ m < √2, f = m − 1 and s = f/(2 + f), log m = 2·artanh s, by its series.
-// As f − f²/2 + s·(f²/2 + …), its largest term has no error.
+// Written as f − f²/2 + s·(f²/2 + …), its largest term is exact.
 [[gnu::always_inline]] inline double log(double x) {
   using namespace elementary;
   const bool subnormal = x < 0x1p-1022;
   const double normal = subnormal ? x * 0x1p54 : x;
   constexpr auto kRootHalf = std::bit_cast<std::uint64_t>(0.7071067811865476);
   const std::uint64_t shifted = std::bit_cast<std::uint64_t>(normal) - kRootHalf + kExponentOfOne;
-  // An integer below 2⁵² in the mantissa of 2⁵²: a conversion that all processors have.
+  // Converts an integer below 2⁵² by placing it in the mantissa of 2⁵², which vectorises on
+  // all processors.
   const auto biased = std::bit_cast<double>((shifted >> 52) | std::bit_cast<std::uint64_t>(0x1p52));
   const double k = biased - (0x1p52 + 1023.0) - (subnormal ? 54.0 : 0.0);
   const double f = std::bit_cast<double>((shifted & kMantissa) + kRootHalf) - 1.0;
@@ -113,7 +114,7 @@ constexpr std::array kArtanh{2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 15, 2.0 / 13,
 
 // log(1 + x), within 3 units of the last place.
 //
-// With u = 1 + x as rounded, log u·x/(u − 1) makes up for what u has lost (W. Kahan).
+// With u = 1 + x as rounded, log u·x/(u − 1) compensates for the rounding of u (W. Kahan).
 inline double log1p(double x) {
   const double u = 1.0 + x;
   if (u == 1.0 || u == elementary::kInfinity) return x;
@@ -138,10 +139,10 @@ double lgamma(double x);
 // 1 − erf(x), the complementary error function, with a relative error of at most 1e-12.
 double erfc(double x);
 
-// Replace each value by its exponential; values below `least` count as that.
+// Replace each value by its exponential, after raising those below `least` to it.
 void fill_exponentials(Vector<double> values, double least);
 
-// The least for shares of a total that must not vanish: e⁻⁷⁰⁰ is a normal number.
+// A lower bound for `fill_exponentials`: e⁻⁷⁰⁰ is still a normal number.
 constexpr double kLeastExponent = -700.0;
 
 // Replace each value by its logarithm.

@@ -19,21 +19,21 @@ constexpr std::uint32_t kKeyStep1 = 0xBB67AE85;
 
 // PPND7 of Wichura, "Algorithm AS 241: the percentage points of the normal
 // distribution", Applied Statistics 37 (1988) 477-484: ratios of polynomials, with
-// coefficients from the highest power down, accurate to about 1e-7 relative, which is
-// what a single-precision entry can hold. The third ratio of the algorithm serves
-// probabilities below 1e-11, which 32 bits cannot name.
+// coefficients from the highest power down, accurate to about 1e-7 relative, which suffices
+// for single-precision entries. The third ratio of the algorithm is for probabilities below
+// 1e-11, which 32 bits cannot represent.
 constexpr std::array kCentre{5.9109374720e1, 1.5929113202e2, 5.0434271938e1, 3.3871327179e0};
 constexpr std::array kCentreBelow{6.7187563600e1, 7.8757757664e1, 1.7895169469e1, 1.0};
 constexpr std::array kShoulder{1.7023821103e-1, 1.3067284816e0, 2.7568153900e0, 1.4234372777e0};
 constexpr std::array kShoulderBelow{1.2021132975e-1, 7.3700164250e-1, 1.0};
 constexpr double kCell = 0x1p-32;
-// Where the ratio of the centre ends.
+// The ratio of the centre is used up to this |u|.
 constexpr double kCentral = 0.425;
 
 double cell_middle(std::int32_t word) { return (word + 0.5) * kCell; }
 
-// Ten rounds of Philox on four words, of one counter (W = std::uint64_t) or of one in each
-// lane (W = Words); 32 bits of each are in use.
+// Ten rounds of Philox on four words, of one counter (W = std::uint64_t) or of one per lane
+// (W = Words); each word uses 32 bits.
 template <class W>
 [[gnu::always_inline]] inline void philox_rounds(W& c0, W& c1, W& c2, W& c3, std::uint64_t seed) {
   auto k0 = static_cast<std::uint32_t>(seed);

@@ -1,9 +1,9 @@
 // Counter-based random numbers: functions of a seed and a counter, without state.
 //
 // Entry (feature, member, column) of a projection is computed from the seed and these
-// three numbers only. A model therefore needs to keep only the seed, member k is the
-// same whatever the number of members, and a feature that appears late gets its row
-// without changing the others. The bits are those of Philox-4x32 with ten rounds
+// three numbers only. A model therefore stores only the seed, member k does not depend on
+// the number of members, and a feature that appears late gets its row without changing the
+// others. The bits are those of Philox-4x32 with ten rounds
 // (Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011).
 // Everything here uses only integer operations and correctly rounded floating-point ones
 // (+, ×, ÷, √), so that every machine gets the same numbers to the bit.
@@ -16,16 +16,16 @@
 
 namespace rpnb {
 
-// 128 random bits: what Philox makes of a counter of four words.
+// 128 random bits: the output of Philox for a counter of four words.
 using Counter = std::array<std::uint32_t, 4>;
 Counter philox(const Counter& counter, std::uint64_t seed);
 
-// Fill `bits` (4·n,) with what Philox makes of n counters, four words each: the words of
-// counter t are first[t] and second[t], 32 bits of each, then the feature's low and high half.
+// Fill `bits` (4·n,) with the outputs of Philox for n counters, four words each: the words of
+// counter t are first[t] and second[t], 32 bits each, then the feature's low and high half.
 void fill_bits(std::uint64_t seed, std::uint64_t feature, Vector<const std::uint64_t> first,
                Vector<const std::uint64_t> second, Vector<std::uint32_t> bits);
 
-// Replace each counter, a column of `counters` (4, any) with 32 bits in use of each word.
+// Replace each counter, a column of `counters` (4, n) whose words use 32 bits, by its output.
 void philox_columns(Matrix<std::uint64_t> counters, std::uint64_t seed);
 
 // Fill `words` (F,) with 32 random bits for each column's entry for `feature`.

@@ -1,4 +1,4 @@
-// Records: the state of a learner as a list of named arrays, written down once.
+// Records: the state of a learner as a list of named arrays, declared once.
 //
 // A record is a struct of Arrays with a function that lists them:
 //
@@ -12,9 +12,9 @@
 //       }
 //     };
 //
-// From that list Python gets the constructor, which checks types and shapes, and views of
-// the arrays without copies (bindings/record.h); files, merging and growing are Python on
-// these views.
+// From this list bindings/record.h generates a Python class, whose constructor checks types
+// and shapes, and whose attributes are views without copies. Saving, merging and growing are
+// written in Python, on these views.
 #pragma once
 
 #include <tuple>
@@ -23,10 +23,10 @@
 
 namespace rpnb {
 
-// An array of record R: its name, where it is, and its axes, separated by blanks.
+// An array of record R: its name, its address, and its axes, separated by blanks.
 //
-// An axis is a number, a letter, or "*" for any length. A letter stands for the same
-// length in all fields of a record; what follows it is added ("K+1").
+// An axis is a number, a name, or "*" for any length. A name stands for the same length in
+// all fields of a record; a number may be added to it ("K+1").
 template <class R, class T, int N>
 struct Field {
   using Value = T;

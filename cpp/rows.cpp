@@ -8,7 +8,7 @@ void check_rows(const RowBlock& rows, Index p) {
   for (Index i = 0; i < rows.size(); ++i) {
     const Row row = rows[i];
     if (!rows.sparse()) {
-      // A sparse block without any value looks like this too.
+      // A sparse block without values is not distinguished from a dense one.
       if (row.size() != p && rows.values().size() > 0) {
         throw std::invalid_argument("a row must have a value for each feature");
       }

@@ -7,7 +7,7 @@
 
 namespace rpnb {
 
-// One row, or a vector of the same form.
+// One row, or any vector that may be sparse.
 struct Row {
   Vector<const double> values;
   Vector<const std::int64_t> columns;  // of the values; empty if these are all columns in order
@@ -25,8 +25,8 @@ class RowBlock {
   // The rows of an array (n, p).
   explicit RowBlock(Matrix<const double> X)
       : values_(X.reshaped(X.total())), n_(X.size(0)), p_(X.size(1)) {}
-  // The values of all rows, their columns, which are none if the rows are dense, and
-  // (n + 1,) where the values of each row start, and the end of the last.
+  // Compressed rows: the values of all rows, their columns (none if the rows are dense), and
+  // (n + 1,) the index of each row's first value, and the end of the last row.
   RowBlock(Vector<const double> values, Vector<const std::int64_t> columns,
            Vector<const std::int64_t> starts)
       : values_(values), columns_(columns), starts_(starts), n_(starts.size() - 1) {}

@@ -1,10 +1,9 @@
-// Vectors of eight singles or four doubles, with which kernels keep sums in registers.
+// Vectors of eight singles or four doubles.
 //
-// The compiler vectorises a simple loop by itself, but not one over many arrays, which
-// it must assume may overlap, and it never keeps a tile of sums in registers across a
-// loop. Kernels that gain from either use these vectors. The number of lanes is the same
-// on every processor, and so are the bits of the results: where a processor's registers
-// are narrower, the compiler uses two of them.
+// The compiler vectorises simple loops by itself, but not loops over many arrays that may
+// overlap, and it never keeps a tile of sums in registers across a loop. Kernels that gain
+// from either use these vectors. The number of lanes, and with it the bits of the results,
+// is the same on every processor: if registers are narrower, the compiler uses two.
 #pragma once
 
 #include <array>
@@ -55,14 +54,14 @@ inline constexpr Index kPairs = 8;
 // Two doubles from one place and two from another.
 [[gnu::always_inline]] inline Doubles load_halves(const double* low, const double* high) {
 #if defined(__AVX__)
-  // The second half is loaded and put in its place by one instruction.
+  // One instruction loads and inserts the second half.
   return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(low)), _mm_loadu_pd(high), 1);
 #else
   return Doubles{low[0], low[1], high[0], high[1]};
 #endif
 }
 
-// Two columns of four rows that are `stride` apart, from `from` on.
+// Two adjacent columns of four rows that are `stride` apart.
 struct TwoColumns {
   Doubles first;
   Doubles second;
@@ -74,11 +73,11 @@ struct TwoColumns {
           __builtin_shufflevector(even, odd, 1, 5, 3, 7)};
 }
 
-// Half a vector of singles: as many as there are doubles in one.
+// Half a vector of singles: as many lanes as a vector of doubles.
 using HalfSingles = float __attribute__((vector_size(16)));
 
-// Four singles as doubles, and the reverse. g++ 12 converts halves of a vector separately
-// unless it is told the instruction.
+// Four singles as doubles, and the reverse, by intrinsics: g++ 12 would convert each half of a
+// vector separately.
 [[gnu::always_inline]] inline Doubles widened(HalfSingles value) {
 #if defined(__AVX__)
   return _mm256_cvtps_pd(value);
@@ -250,13 +249,6 @@ inline double mantissa(double value) {
   return std::bit_cast<double>((bits & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000);
 }
 
-// The pair of two values, eight times.
-[[gnu::always_inline]] inline Pairs repeat_pair(const std::int16_t* from) {
-  std::int32_t pair = 0;
-  std::memcpy(&pair, from, sizeof pair);
-  return std::bit_cast<Pairs>(pair - Sums{});
-}
-
 // For each pair, its sum plus a₀·b₀ + a₁·b₁; all must fit in 32 bits.
 [[gnu::always_inline]] inline Sums add_pair_products(Pairs a, Pairs b, Sums sums) {
 #if defined(__AVX512VNNI__) && defined(__AVX512VL__)
@@ -274,10 +266,10 @@ inline double mantissa(double value) {
 #endif
 }
 
-// The widest vectors of this level of instructions.
+// The widest vectors of this instruction set.
 //
-// For kernels in which lanes never meet: where each entry of a result is a chain of
-// operations of its own, bits do not depend on how many entries share a vector.
+// For kernels without operations across lanes: each entry of a result is its own chain of
+// operations, so its bits do not depend on how many entries share a vector.
 #if defined(__AVX512F__) && defined(__AVX512VNNI__)
 using WideSingles = float __attribute__((vector_size(64)));
 using WideDoubles = double __attribute__((vector_size(64)));
@@ -294,7 +286,7 @@ using WideSums = std::int32_t __attribute__((vector_size(64)));
   return std::bit_cast<WideSums>(_mm512_dpwssd_epi32(
       std::bit_cast<__m512i>(sums), std::bit_cast<__m512i>(a), std::bit_cast<__m512i>(b)));
 }
-// g++ 12 keeps what is copied by memcpy in memory if it is as long as this.
+// g++ 12 does not keep vectors of this size in registers if they are copied by memcpy.
 [[gnu::always_inline]] inline void store(float* to, WideSingles value) {
   _mm512_storeu_ps(to, value);
 }
@@ -346,7 +338,7 @@ template <class V>
 #endif
 }
 
-// The value in a register: g++ otherwise reads memory at each use of it.
+// Keep the value in a register: g++ would otherwise read memory at each use.
 template <class V>
 [[gnu::always_inline]] inline V in_register(V value) {
 #if defined(__AVX512F__)

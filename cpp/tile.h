@@ -5,7 +5,7 @@
 
 namespace rpnb {
 
-// Vectors that fit into the registers of this level of instructions.
+// Number of vector registers of this instruction set.
 #if defined(__AVX512VL__)
 inline constexpr int kRegisters = 32;
 #else
@@ -14,8 +14,8 @@ inline constexpr int kRegisters = 16;
 
 // R × W vectors, as the sums of a tile of a product of matrices.
 //
-// All loops over a tile are unrolled by the template, not by the optimiser: g++ keeps an
-// array in registers only where no index into it is left when it looks.
+// All loops over a tile are unrolled by templates: g++ keeps an array in registers only if all
+// indices are compile-time constants.
 template <class V, int R, int W>
 class Tile {
  public:

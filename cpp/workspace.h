@@ -1,4 +1,4 @@
-// Working memory of a thread, taken and given back like a stack.
+// A stack allocator for each thread's working memory.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace rpnb {
 
-// What is taken from a Workspace is given back when it goes out of scope, to be used
-// again by the next one of the same thread: a call for a single row allocates nothing.
+// Memory taken from a Workspace is released when it goes out of scope, and reused by the
+// thread's next one: a call for a single row allocates nothing.
 //
-// In builds for sanitizers each piece is an allocation of its own, so that reading or
-// writing beyond one is noticed.
+// In builds for sanitizers each piece is a separate allocation, so that accesses beyond it are
+// detected.
 class Workspace {
  public:
   Workspace() : stack_(stack()), mark_(stack_.mark()) {}
@@ -21,7 +21,7 @@ class Workspace {
   Workspace(Workspace&&) = delete;
   Workspace& operator=(Workspace&&) = delete;
 
-  // An array whose values mean nothing yet.
+  // An uninitialised array.
   template <class T, class... I>
   View<T, sizeof...(I)> take(I... lengths) {
     const std::array<Index, sizeof...(I)> shape{static_cast<Index>(lengths)...};
@@ -78,7 +78,7 @@ class Workspace {
     void release(const Mark& mark) {
       current_ = mark.block;
       used_ = mark.used;
-      // Nobody uses any of it now: keep what calls for single rows need.
+      // Nothing is in use: keep only as much as calls for single rows need.
       if (current_ == 0 && used_ == 0 && blocks_.size() > kKept) blocks_.resize(kKept);
     }
 #endif
@@ -101,7 +101,7 @@ class Workspace {
     return one;
   }
 
-  // Looked up once: to find what belongs to a thread takes a call.
+  // Looked up once, since access to a thread-local variable is a function call.
   Stack& stack_;
   Mark mark_;
 };

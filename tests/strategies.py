@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from oracles.paper import Oracle, matrices
-from rpnb.core.bayes.densities import Prior
 from rpnb.core.bayes.model import Model, arrange_classes, new_model
+from rpnb.core.bayes.statistics import Prior
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.passes.engine import run
 from rpnb.core.projection.matrices import (

@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Atomic file writes."""
 
 import os
 import stat

@@ -7,7 +7,9 @@ import pytest
 
 EXPORTED = {
     "rpnb": [
-        *("FrozenRPNB", "PooledClassifier", "RPNBClassifier", "__version__", "load"),
+        *("Explanation", "FrozenRPNB", "MemberHistory", "ModelFileError"),
+        *("PooledClassifier", "RPNBClassifier", "Waterfall", "__version__"),
+        *("expected_failed_checks", "load"),
     ],
     "rpnb.baselines": [
         *("ALMA", "AROW", "AggressiveROMMA", "CW", "GaussianNB", "IELLIP"),

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from rpnb.labels import NO_LABEL, LabelIndex, first_seen
+from rpnb.estimators.checks.labels import number_labels
+from rpnb.labels import NO_LABEL, CodedLabels, LabelIndex, first_seen, join_coded
 
 INTEGERS = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
 
@@ -98,3 +100,59 @@ def test_integers_of_any_width_are_numbered(kind: Any) -> None:
     index = LabelIndex()
     for _ in range(2):
         assert index.of(labels).tolist() == [0, 1, 0, 2, 3]
+
+
+KINDS: dict[str, NDArray[Any]] = {
+    "text": np.array(["b", "éé", "a", "", "ccc"]),
+    "objects": np.array(["b", "éé", "a", "", "ccc"], dtype=object),
+    "integers": np.array([30, -7, 2**40, 0, 5]),
+    "bytes": np.array([3, 1, 4, 0, 5], np.int8),
+    "floats": np.array([3.0, -1.0, 4.0, 0.0, 5.0]),
+    "booleans": np.array([True, False]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_numbered_labels_are_those_labels_and_keep_their_dtype(
+    kind: str, data: st.DataObject
+) -> None:
+    values = KINDS[kind]
+    places = st.lists(st.integers(0, len(values) - 1), min_size=1, max_size=12)
+    index = LabelIndex()
+    parts = [values[data.draw(places)] for _ in range(3)]
+    coded = [index.coded(part) for part in parts]
+    parts, coded = [*parts, np.concatenate(parts)], [*coded, join_coded(coded)]
+    for part, each in zip(parts, coded, strict=True):
+        assert each.decoded().tolist() == part.tolist()
+        assert each.decoded().dtype == part.dtype
+        assert index.of(each).tolist() == index.of(part).tolist() == each.codes.tolist()
+        assert each[::-2].decoded().tolist() == part[::-2].tolist()
+        # The same classes, of the same dtype, and numbers as for the labels themselves.
+        known, declared = np.unique(values[:1]), data.draw(st.sampled_from([0, 1, 2]))
+        classes = [None, values[:1], values[-2:]][declared]
+        found = number_labels(each, known, LabelIndex(known.tolist()), classes)
+        expected = number_labels(part, known, LabelIndex(known.tolist()), classes)
+        assert found[0].tolist() == expected[0].tolist()
+        assert found[0].dtype == expected[0].dtype
+        assert (found[0] is known) == (expected[0] is known)
+        assert found[1].tolist() == expected[1].tolist()
+        assert found[0][found[1]].tolist() == part.tolist()
+
+
+def test_parts_of_several_dtypes_are_joined_as_their_labels_would_be() -> None:
+    index = LabelIndex()
+    wide, narrow = np.array(["long", "b"]), np.array(["b", "c"])
+    joined = join_coded([index.coded(wide), index.coded(narrow)])
+    assert joined.decoded().dtype == np.concatenate([wide, narrow]).dtype
+    assert joined.decoded().tolist() == ["long", "b", "b", "c"]
+
+
+def test_no_label_stays_none_in_numbered_labels() -> None:
+    labels = CodedLabels(np.array([1, -1, 0]), np.array(["a", "b"]))
+    assert labels.decoded().tolist() == ["b", None, "a"]
+    assert labels[:1].decoded().dtype == labels.values.dtype
+    index = LabelIndex(["z"])
+    assert index.of(labels).tolist() == [1, NO_LABEL, 2]
+    assert index.labels == ("z", "b", "a")
+    assert join_coded([labels, labels]).codes.tolist() == [1, -1, 0, 1, -1, 0]

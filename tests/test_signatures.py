@@ -1,9 +1,10 @@
-"""Public signatures are those on record: names, order and defaults of all parameters.
+"""Public signatures match those on record: names, order and defaults of parameters.
 
-A user's code depends on them, and a default that has slipped changes results without an
-error. What is meant to change is written anew: ``python tests/test_signatures.py``.
+Code and scripts of users depend on them, and a default that has slipped changes results
+without an error. ``python tests/test_signatures.py`` records a meant change.
 """
 
+import argparse
 import ast
 import inspect
 import re
@@ -11,6 +12,8 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from rpnb.cli import _parser
 
 RECORD = Path(__file__).parent / "golden" / "signatures.txt"
 MODULES = (
@@ -68,11 +71,40 @@ def read_signatures() -> Iterator[str]:
                         yield f"{place}: {node.name}({ast.unparse(given)})"
 
 
+def options() -> Iterator[str]:
+    """Yield a line for each option of each command."""
+    (commands,) = [
+        each
+        for each in _parser()._actions
+        if isinstance(each, argparse._SubParsersAction)
+    ]
+    for command, parser in commands.choices.items():
+        for action in parser._actions:
+            if action.dest == "help":
+                continue
+            name = " ".join(action.option_strings) or str(action.metavar)
+            parts = {
+                "type": getattr(action.type, "__name__", action.type),
+                "nargs": action.nargs,
+                "default": action.default,
+                "choices": None if action.choices is None else [*action.choices],
+            }
+            shown = [
+                f"{key}={value}"
+                for key, value in parts.items()
+                if value and value != argparse.SUPPRESS
+            ]
+            yield " ".join(["rpnb", command, name, *shown])
+
+
+def recorded() -> str:
+    lines = (*signatures(), *read_signatures(), *options())
+    return "".join(f"{line}\n" for line in lines)
+
+
 def test_signatures_are_those_on_record() -> None:
-    found = [*signatures(), *read_signatures()]
-    assert found == RECORD.read_text().splitlines()
+    assert recorded().splitlines() == RECORD.read_text("utf-8").splitlines()
 
 
 if __name__ == "__main__":
-    lines = (*signatures(), *read_signatures())
-    RECORD.write_text("".join(f"{line}\n" for line in lines))
+    RECORD.write_text(recorded(), "utf-8")

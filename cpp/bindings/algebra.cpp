@@ -1,5 +1,4 @@
-// Products and factors of matrices, and discriminants. Kernels call these; they are bound
-// for tests.
+// Matrix products and factorisations, and discriminants; bound for tests only.
 #include "../pooled/algebra/blocks.h"
 #include "../pooled/algebra/outer_products.h"
 #include "../pooled/algebra/row_products.h"
@@ -20,7 +19,7 @@ void require_matrix(Vector<const double> matrix, Index E) {
   require(matrix.size() == matrix_entries(E), "matrix must have all blocks of its lower triangle");
 }
 
-// Refuse packed rows that are not in blocks of 16 columns, and rows that are not there.
+// Reject packed rows that are not in blocks of 16 columns, and rows out of range.
 template <class T>
 void require_packed(PackedRows<T> packed, Index first, Index last) {
   require(packed.size(2) == kSide, "packed rows must be in blocks of 16 columns");

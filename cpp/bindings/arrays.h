@@ -1,8 +1,8 @@
 // NumPy arrays enter the core as views and leave it as views.
 //
-// An argument of type View<T, N> takes an array of exactly this type and number of axes,
-// in C order, and writable unless T is const. Nothing is converted: an array that was
-// copied on the way in could not be written to.
+// An argument of type View<T, N> accepts an array of exactly this type and number of axes,
+// in C order, and writable unless T is const. Arrays are never converted, since results
+// would then be written to a copy.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,7 +17,7 @@ namespace rpnb {
 template <class T, int N>
 using NumpyArray = nb::ndarray<nb::numpy, T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 
-// A NumPy array that shows memory of `owner` and keeps it alive.
+// A NumPy array that views memory of `owner` and keeps it alive.
 template <class T, int N>
 NumpyArray<T, N> show(const View<T, N>& view, nb::handle owner) {
   std::array<std::size_t, N> shape;

@@ -19,16 +19,16 @@ namespace {
 
 using namespace bayes;
 
-// A Prior as Python has it: mean, variance, weight, floor.
+// A Prior as a Python tuple: mean, variance, weight, floor.
 using PriorTuple = std::tuple<double, double, double, double>;
 
 Prior prior_of(const PriorTuple& given) { return std::make_from_tuple<Prior>(given); }
 
 void require_class(Index m, Index M) {
-  if (m < 0 || m >= M) throw std::invalid_argument("there is no class of this number");
+  if (m < 0 || m >= M) throw std::invalid_argument("the class index is out of range");
 }
 
-// Refuse moments and densities that are not of the same classes and columns.
+// Reject moments and densities with different numbers of classes or columns.
 void require_same(const Gaussians& gaussians, const Moments& moments) {
   require_shape("moments.mean", moments.mean, gaussians.mean.shape());
 }
@@ -102,13 +102,13 @@ void bind_scores(nb::module_& module) {
                require_shape("bias", bias, {gaussians.classes()});
                require_shape("eligible", eligible, {gaussians.classes()});
                require_shape("out", out, {out.size(), gaussians.classes()});
-               if (out.size() == 0) throw std::invalid_argument("there must be a member");
+               if (out.size() == 0) throw std::invalid_argument("at least one member is required");
                member_log_posteriors(z, gaussians, bias, eligible, out);
              });
   module.def("combine", [](Index rule, Matrix<const double> posterior, Vector<double> scores) {
     require_class(rule, kRules);
     require_shape("scores", scores, {posterior.size(1)});
-    if (posterior.total() == 0) throw std::invalid_argument("there must be posteriors");
+    if (posterior.total() == 0) throw std::invalid_argument("posterior must not be empty");
     combine(static_cast<Rule>(rule), posterior, scores);
   });
   module.def("best_combined", [](Vector<const double> scores, Vector<const bool> eligible) {

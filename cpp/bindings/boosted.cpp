@@ -1,4 +1,4 @@
-// Boosted trees: a member whose state is given to Python as a copy of its arrays.
+// Boosted trees: a member whose state Python gets as copies of its arrays.
 #include "../pooled/boosted/snapshot.h"
 #include "member.h"
 #include "rooms.h"
@@ -14,7 +14,7 @@ BoostedTrees with_classes(const BoostedTrees& self, Vector<const std::int64_t> s
                           Vector<const bool> active) {
   require_length("active", active.size(), source.size());
   for (const std::int64_t c : source) {
-    if (c < -1 || c >= self.classes()) throw std::invalid_argument("source holds no class");
+    if (c < -1 || c >= self.classes()) throw std::invalid_argument("source has an invalid class");
   }
   return self.with_classes(source, active);
 }

@@ -1,4 +1,4 @@
-// What is checked of arrays where they enter the core.
+// Checks of arrays from Python.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rpnb {
 
-// Refuse an array of another shape; `name` is that of the argument.
+// Reject an array of any other shape; `name` is the argument's name.
 template <class T, int N>
 void require_shape(const char* name, const View<T, N>& array,
                    const std::type_identity_t<std::array<Index, N>>& shape) {
@@ -20,7 +20,7 @@ void require_shape(const char* name, const View<T, N>& array,
   throw std::invalid_argument(message);
 }
 
-// Refuse numbers that are no class, 0 … M − 1; where `least` is −1, that stands for none.
+// Reject values outside `least` … M − 1, where `least` is 0, or −1 if that means "no class".
 inline void require_classes(Vector<const std::int64_t> y, Index least, Index M,
                             const char* name = "y") {
   bool all = true;

@@ -1,4 +1,4 @@
-// Members with a shared covariance: of all rows, and of the latest.
+// Members with a shared covariance: of all rows, and of recent rows.
 #include "../pooled/fading_covariance.h"
 #include "../pooled/shared_covariance.h"
 #include "member.h"

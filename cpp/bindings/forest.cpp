@@ -9,9 +9,9 @@ namespace rpnb {
 
 namespace {
 
-// Let the tree at place k learn the rows in the window of another forest.
+// Let tree k learn the rows in the window of another forest.
 void learn_window(WindowForest& self, Index k, const WindowForest& other) {
-  if (k < 0 || k > forest::kTrees) throw std::invalid_argument("there is no such place");
+  if (k < 0 || k > forest::kTrees) throw std::invalid_argument("k is out of range");
   if (&self == &other) throw std::invalid_argument("other is the forest itself");
   require_length("rows of the other window", other.columns(), self.columns());
   require_length("classes of the other forest", other.classes(), self.classes());

@@ -58,7 +58,7 @@ void bind_algorithms(nb::module_& module) {
       });
 }
 
-// What every job is given.
+// Reject a state that does not fit the algorithm, and rows that do not fit the state.
 void check(const LinearAlgorithm& rule, const LinearState& state, const RowBlock& rows) {
   check_state(rule, state);
   check_rows(rows, state.features());
@@ -90,7 +90,7 @@ void bind_jobs(nb::module_& module) {
   });
 }
 
-// Operations that meet numbers near their limits, which no stream leads to reliably.
+// Bound for tests with values near the limits of doubles, which streams rarely reach.
 void bind_row_operations(nb::module_& module) {
   const auto direction_of = [](Matrix<const double> S, Vector<double> g, double v) {
     require_shape("g", g, {S.size(1)});
@@ -100,7 +100,7 @@ void bind_row_operations(nb::module_& module) {
   module.def("stays_finite",
              [](Vector<const double> w, const RowBlock& rows, double keep, double step) {
                check_rows(rows, w.size());
-               if (rows.size() != 1) throw std::invalid_argument("there must be one row");
+               if (rows.size() != 1) throw std::invalid_argument("exactly one row is required");
                return stays_finite(w, rows[0], keep, step);
              });
   module.def("is_credible", [=](Matrix<const double> S, Vector<double> g, double v) {

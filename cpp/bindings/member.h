@@ -1,4 +1,4 @@
-// How a member of the pool is bound: its record, and what all members can do.
+// Binding a member of the pool: its record and the interface of all members.
 #pragma once
 
 #include <nanobind/stl/shared_ptr.h>

@@ -1,13 +1,13 @@
-// The extension module: one submodule for each room of the core.
+// The extension module: one submodule for each part of the core.
 #include "rooms.h"
 
 NB_MODULE(RPNB_MODULE, module) {
   module.doc() = "The compiled core of rpnb.";
-  // Models may live until the interpreter ends, in caches and in frames of exceptions.
+  // Caches and frames of exceptions may keep models alive until the interpreter exits.
   nb::set_leak_warnings(false);
   const auto room = [&](const char* name, void (*bind)(nb::module_&)) {
     nb::module_ submodule = module.def_submodule(name);
-    // The same for all levels, so that what is pickled on one machine loads on another.
+    // The same name for all instruction sets, so that pickles load on other machines.
     submodule.attr("__name__") = nb::str("rpnb._core.") + nb::str(name);
     bind(submodule);
   };

@@ -1,11 +1,10 @@
-// Rows through an RPNB model.
+// Passes of rows through an RPNB model.
 #include <nanobind/stl/pair.h>
 
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
-#include "../calibration/conformal.h"
 #include "../rpnb/contest.h"
 #include "../rpnb/exact.h"
 #include "../rpnb/forms.h"
@@ -21,7 +20,7 @@ namespace {
 
 using namespace bayes;
 
-// Refuse rows that are neither of the model's features nor, if `projected`, of its columns.
+// Reject rows without the model's p features or, if `projected`, its F columns.
 void require_rows(const Model& model, Matrix<const double> X, bool projected) {
   if (!projected && model.projection.R.size() == 0) {
     throw std::invalid_argument("the model keeps no matrix: rows must come projected");
@@ -61,16 +60,14 @@ void bind_exact(nb::module_& module) {
                const nb::gil_scoped_release released;
                run_exact(model, block);
              });
-  module.def(
-      "run_scored", [](Model& model, Matrix<const double> X, bool projected,
-                       Vector<const std::int64_t> y, Vector<const double> weight, Index learn,
-                       Vector<std::int64_t> labels, Matrix<double> out, Matrix<double> thresholds) {
-        const Block block = make_block(model, X, projected, y, weight, learn, labels);
-        require_shape("out", out, {X.size(), model.M()});
-        require_shape("thresholds", thresholds, {X.size(), static_cast<Index>(kCoverages.size())});
-        const nb::gil_scoped_release released;
-        run_scored(model, block, out, thresholds);
-      });
+  module.def("run_scored", [](Model& model, Matrix<const double> X, bool projected,
+                              Vector<const std::int64_t> y, Vector<const double> weight,
+                              Index learn, Vector<std::int64_t> labels, Matrix<double> out) {
+    const Block block = make_block(model, X, projected, y, weight, learn, labels);
+    require_shape("out", out, {X.size(), model.M()});
+    const nb::gil_scoped_release released;
+    run_scored(model, block, out);
+  });
   module.attr("NO_PROJECTION") = kNoProjection;
   module.def("run_row", [](Model& model, Vector<const double> x, Vector<const double> z, Index y,
                            double weight, Index learn) {
@@ -229,7 +226,7 @@ void bind_screened(nb::module_& module) {
         throw std::invalid_argument("there are too few centred rows");
       }
     } else {
-      if (projected) throw std::invalid_argument("projected rows must come centred, too");
+      if (projected) throw std::invalid_argument("projected rows must also be centred");
       require_shape("x0", x0, {X.size(1)});
     }
     const nb::gil_scoped_release released;

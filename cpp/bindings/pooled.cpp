@@ -16,7 +16,7 @@ namespace rpnb {
 
 namespace {
 
-// Refuse labels that are no class, and arrays that are not as long as there are rows.
+// Reject labels that are no class, and arrays whose length is not the number of rows.
 void check_labels(const Labels& labels, Index n, Index M, Index least = -1) {
   require_length("y", labels.y.size(), n);
   require_length("weight", labels.weight.size(), n);
@@ -37,7 +37,7 @@ void check_scores(const View<const double, 3>& scores, Index n, Index K, Index M
   require_length("axis 2 of scores", scores.size(2), M);
 }
 
-// Refuse rows of other lengths than the arrays beside them.
+// Reject arrays of different lengths.
 void check_lengths(const Rows& rows, Index n) {
   require_length("raw", rows.raw.size(), n);
   require_length("z", rows.z.size(), n);
@@ -218,6 +218,18 @@ void bind_model(nb::module_& module) {
              check_posteriors(self, rows.size(), log_posteriors);
              const nb::gil_scoped_release released;
              self.run(rows, labels, predicted, log_posteriors, threads);
+           })
+      .def("learn_recorded",
+           [](PooledModel& self, const RowBlock& rows, Vector<const std::int64_t> y,
+              Vector<const double> weight, View<const double, 3> scores,
+              Vector<std::int64_t> predicted, int threads) {
+             const Labels labels{y, weight};
+             self.check_rows(rows);
+             check_labels(labels, rows.size(), self.classes());
+             check_scores(scores, rows.size(), self.outputs(), self.classes());
+             require_length("predicted", predicted.size(), rows.size());
+             const nb::gil_scoped_release released;
+             self.run(rows, labels, predicted, {}, threads, scores);
            })
       .def("score",
            [](const PooledModel& self, const RowBlock& rows, Vector<std::int64_t> predicted,

@@ -12,10 +12,10 @@
 
 namespace rpnb {
 
-// Lengths that letters of axes stand for, while the fields of a record are checked.
+// The lengths that axis letters stand for while the fields of a record are checked.
 class Axes {
  public:
-  // Refuse a shape that is not as `axes` says; `name` is that of the field.
+  // Reject a shape that does not match `axes`; `name` is the field's name.
   template <std::size_t N>
   void check(const char* name, const char* axes, const std::array<Index, N>& shape) {
     std::istringstream words(axes);
@@ -52,7 +52,7 @@ std::size_t count_fields() {
   return std::tuple_size_v<decltype(R::fields())>;
 }
 
-// The fields of a record as NumPy arrays that show its memory.
+// The fields of a record as NumPy arrays that view its memory.
 template <class R>
 nb::tuple show_fields(nb::handle self) {
   R& record = nb::cast<R&>(self);
@@ -65,9 +65,8 @@ nb::tuple show_fields(nb::handle self) {
   return nb::tuple(arrays);
 }
 
-// Make a record of copies of the arrays given by place or by name. If the record has a
-// function check(), that throws where the arrays do not fit together in other ways than
-// their axes.
+// Make a record from copies of arrays given by position or by name. A record may have a
+// function check(), which throws if the arrays are inconsistent beyond their shapes.
 template <class R>
 R make_record(const char* kind, const nb::args& places, const nb::kwargs& names) {
   R record;
@@ -144,8 +143,8 @@ nb::class_<R, Bases...> bind_record(nb::module_& module, const char* name) {
   return bound;
 }
 
-// List attributes of a class as the fields of a named tuple, for what is more than a record
-// of arrays.
+// List attributes of a class as the fields of a named tuple, for classes that are more than a
+// record of arrays.
 template <class C>
 void list_fields(nb::class_<C>& bound, std::initializer_list<const char*> names) {
   nb::list fields;

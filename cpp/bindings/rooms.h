@@ -1,4 +1,4 @@
-// What each file of this folder adds to the extension module, a submodule each.
+// Each file in this folder adds one submodule to the extension module.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,7 +9,7 @@ namespace rpnb {
 
 void bind_numbers(nb::module_& module);      // random numbers, elementary functions
 void bind_pooled(nb::module_& module);       // the pool, its engine and simple members
-void bind_algebra(nb::module_& module);      // products and factors of matrices
+void bind_algebra(nb::module_& module);      // matrix products and factorisations
 void bind_covariances(nb::module_& module);  // shared and fading covariance
 void bind_densities(nb::module_& module);    // class covariance, neighbours
 void bind_forest(nb::module_& module);       // the window forest

@@ -28,7 +28,7 @@ struct type_caster<rpnb::RowBlock> {
   }
 
  private:
-  // Whether all rows are inside their arrays. Columns are left to `check_rows`, which needs
+  // Whether all rows lie inside their arrays. `check_rows` checks the columns, since that needs
   // the number of features.
   [[nodiscard]] bool fit() const {
     const auto& starts = starts_.value;

@@ -1,4 +1,4 @@
-// What a stream needs around a model: calibration, prediction sets, scaling, checks, counts.
+// Everything around a model: calibration, prediction sets, scaling, input checks, counts.
 #include <nanobind/stl/array.h>
 
 #include <algorithm>

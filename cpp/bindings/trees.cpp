@@ -35,7 +35,7 @@ TreeParameters rules_of(const RulesTuple& given) {
   return {density_of(density), static_cast<LeafRule>(leaf), grows, grace, confidence, tie, bins};
 }
 
-// Draws of rpnb.core.trees.bagging, a named tuple.
+// Draws of rpnb.core.trees.ensembles, a named tuple.
 using DrawsTuple = std::tuple<std::uint64_t, Index, Index>;
 
 Draws draws_of(const DrawsTuple& given) {
@@ -149,7 +149,7 @@ void bind_passes_of_trees(nb::module_& module) {
   });
 }
 
-// What tests compare with plain formulas.
+// Functions that tests compare with plain formulas.
 void bind_parts_of_trees(nb::module_& module) {
   module.def("refresh_densities", [](const Leaves& leaves, Index leaf, Index m, int density) {
     check_leaf(leaves, leaf, m);

@@ -1,11 +1,11 @@
 // How far each class's score is below the largest, rounded to a grid of cells.
 //
 // A mixture of temperatures needs the scores of all classes, which a fast pass knows only
-// up to an error bound. It does not need them precisely: temperatures differ by a factor
-// of two. So differences of scores are rounded to cells, and a pass only has to find out
-// which cell a difference is in. Where its bounds leave two cells possible, it computes
-// the scores in double precision, which define the cell. Every pass therefore gives the
-// same cells, and calibration does not depend on how rows are cut into calls.
+// up to an error bound. High precision is not needed, since temperatures differ by a factor
+// of two. So differences of scores are rounded to cells, and a pass only has to determine
+// the cell. Where its bounds leave two cells possible, it computes the scores in double
+// precision, which define the cell. Every pass therefore gives the same cells, and
+// calibration does not depend on how rows are divided into calls.
 //
 // With u the difference in units of 32 times the smallest temperature, the cells are
 // [i, i + 1) for u below 4, and two of equal width in each [2ᵏ, 2ᵏ⁺¹) above: a relative
@@ -26,13 +26,12 @@ namespace rpnb {
 inline constexpr int kLowestTemperature = -9;
 inline constexpr Index kTemperatures = 20;
 
-// Rows that calibration learns from: the first ones, then one in kEveryRow, a prime number
-// so that a stream's own period, of hours or days, is not always met at the same phase.
+// Rows that calibration learns from: the first ones, then every kEveryRow-th. That is a prime, so
+// that a period of the stream, of hours or days, is not always sampled at the same phase.
 inline constexpr Index kFirstRows = 512;
 inline constexpr Index kEveryRow = 23;
 
-// What stands for a class: kBestCode if it has the largest score, else the number of its
-// cell plus one.
+// The code of a class: kBestCode if it has the largest score, else its cell's index plus one.
 using Code = std::int16_t;
 inline constexpr Code kBestCode = 0;
 inline constexpr Code kInactiveCode = -1;   // the class is not active
@@ -52,11 +51,11 @@ inline constexpr std::array<double, kCells + 1> kCellEdges = [] {
   return edges;
 }();
 
-// Differences from here on belong to the last cell. The largest temperature gives them a
-// factor of exp(−512), not yet zero.
+// Larger differences belong to the last cell. At the largest temperature their factor is
+// exp(−512), which does not underflow yet.
 inline constexpr double kLastCell = 512.0 * (Index{1} << (kTemperatures - 1)) / kCellWidth;
 
-// Whether calibration learns from the row of this number, counted from 0.
+// Whether calibration learns from the row with this number, counted from 0.
 inline bool is_calibration_row(Index number) {
   return number < kFirstRows || number % kEveryRow == 0;
 }
@@ -64,7 +63,7 @@ inline bool is_calibration_row(Index number) {
 // One over the width of the first cells, where `smallest` is the smallest temperature.
 inline double cell_scale(double smallest) { return 1.0 / (kCellWidth * smallest); }
 
-// The number of the cell of u ≥ 0; NaN and all values beyond the last belong to it.
+// The index of the cell of u ≥ 0; NaN and all larger values belong to the last cell.
 inline int cell_of(double u) {
   if (!(u < kLastCell)) return kCells - 1;
   if (u < 4.0) return static_cast<int>(u);

@@ -22,8 +22,8 @@ void track_thresholds(Vector<double> thresholds, Matrix<const double> P,
 void write_sets(Matrix<const double> P, Vector<const double> thresholds, Matrix<bool> out) {
   for (Index i = 0; i < P.size(0); ++i) {
     const double q = thresholds[thresholds.size() == 1 ? 0 : i];
-    // Odds (1 − p)/p that are clearly above or below exp q need no logarithm. Where the
-    // limits of strangeness decide, there are no such odds.
+    // Odds (1 − p)/p clearly above or below exp q need no logarithm. This does not apply
+    // where q is at the limits of strangeness.
     const bool limited = !(std::abs(q) < kMostStrange);
     const double odds = limited ? 0.0 : exp(q);
     for (Index m = 0; m < P.size(1); ++m) {

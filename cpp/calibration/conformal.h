@@ -1,4 +1,4 @@
-// Prediction sets whose coverage holds on any stream: quantile tracking.
+// Prediction sets whose coverage holds on any stream, by quantile tracking.
 //
 // A set holds the classes whose strangeness s = log((1 − p)/p), p being the class's
 // probability, is at most a threshold q. For a target coverage 1 − α the threshold follows
@@ -13,10 +13,9 @@
 //   (1/T) Σ e − α = (q after T rows − q at first)/(ηT).
 //
 // s is limited to ±S, so q stays within S + η of zero and the right side vanishes with T,
-// whatever the stream and the model: after 5,000 rows it is at most 0.01 as long as the
-// threshold has moved by 10 or less. On the scale of s a step means the same to a model
-// that is wrong in half of all rows as to one that is wrong in a thousandth, so one step
-// suits all streams.
+// whatever the stream and the model: after 5,000 rows it is at most 0.01 if the threshold
+// has moved by 10 or less. On the scale of s, one step size suits models with an error rate
+// of a half as well as those with one of a thousandth.
 #pragma once
 
 #include <algorithm>

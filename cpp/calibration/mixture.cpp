@@ -16,9 +16,9 @@ constexpr Index kNumberOfOdds = kOdds.size();
 constexpr Index kExperts = kTemperatures * kNumberOfOdds;
 static_assert(kTemperatures % kDoubles == 0);
 
-// The largest temperature over the smallest.
+// Ratio of the largest to the smallest temperature.
 constexpr double kTop = Index{1} << (kTemperatures - 1);
-// Beyond it, a class's probability would be zero at every temperature.
+// Beyond this, a class would have probability 0 at every temperature.
 constexpr double kFarBelow = 512.0;
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
@@ -42,9 +42,9 @@ const double* factors() {
   return table.data();
 }
 
-// Squares of factors, for half the temperature. Those below 1e-300 are taken for 0: they
-// change no sum, since each is added to a number above 1e-240, and processors take a
-// hundred times as long for numbers that are hardly above 0.
+// Squares of factors: those of half the temperature. Squares below 1e-300 are flushed to 0,
+// since arithmetic on subnormal numbers is about a hundred times slower. They would change
+// no sum: each is added to a number above 1e-240.
 constexpr double kNegligible = 1e-150;
 [[gnu::always_inline]] inline Doubles squared(Doubles factor) {
   const Doubles kept = where_greater(factor, repeat(kNegligible), factor, repeat(0.0));
@@ -56,8 +56,8 @@ constexpr Index kQuarters = kTemperatures / kDoubles;
 using Temperatures = std::array<Doubles, kQuarters>;
 
 // Fill rows 1, 2, … of factors (temperatures, classes), from the highest temperature down;
-// row 0 is given. This is for V vectors of classes, or fewer, from class m on: several at
-// once, since each must wait for its last square.
+// row 0 is given. This handles at most V vectors of classes from class m on: several at once,
+// to hide the latency of the chain of squares.
 template <int V>
 void fill_factors(Matrix<double> factors, Index m) {
   if constexpr (V > 1) {
@@ -93,8 +93,8 @@ Temperatures sum_factors(Matrix<const double> factors) {
   return sums;
 }
 
-// What the experts together give to each class that leads, and what to the others: at each
-// temperature, from the highest down, this share times the class's factor.
+// Probabilities before normalisation: that of each leading class, and for the other classes
+// the coefficients of their factors at each temperature, from the highest down.
 struct Shares {
   double leading = 0.0;
   std::array<double, kTemperatures> others{};
@@ -125,7 +125,7 @@ Shares share_out(Matrix<const double> weights, const Temperatures& sums, Index l
 
 }  // namespace
 
-void learn_codes(Calibration& calibration, Vector<const Code> codes, Index y, bool sets) {
+void learn_codes(Calibration& calibration, Vector<const Code> codes, Index y) {
   if (codes[y] < 0) return;
   const double* table = factors();
   double* weights = calibration.weights.data();
@@ -147,7 +147,7 @@ void learn_codes(Calibration& calibration, Vector<const Code> codes, Index y, bo
     }
   }
   const double total = sum(sums);
-  if (sets) learn_threshold(calibration.thresholds, total);
+  learn_threshold(calibration.thresholds, total);
   calibration.rows[0] += 1;
   const double kept = (1.0 - kShare) / total;
   for (Index at = 0; at < kExperts; ++at) {
@@ -157,11 +157,11 @@ void learn_codes(Calibration& calibration, Vector<const Code> codes, Index y, bo
 
 void learn_all_codes(Calibration& calibration, Matrix<const Code> codes,
                      Vector<const std::int64_t> y) {
-  for (Index j = 0; j < y.size(); ++j) learn_codes(calibration, codes[j], y[j], true);
+  for (Index j = 0; j < y.size(); ++j) learn_codes(calibration, codes[j], y[j]);
 }
 
-// Each temperature is half of the next, so one exponential per class suffices, which is
-// squared again and again.
+// Each temperature is half of the next, so one exponential per class suffices, squared
+// repeatedly.
 void mix(Matrix<const double> weights, Vector<const double> scores, double smallest,
          Vector<double> out) {
   const Index M = scores.size();
@@ -174,11 +174,11 @@ void mix(Matrix<const double> weights, Vector<const double> scores, double small
     return;
   }
   Workspace workspace;
-  // At all temperatures, from the highest down; with zeros up to a multiple of four classes.
+  // Factors at all temperatures, from the highest down; classes padded to a multiple of four.
   const Index padded = (M + kDoubles - 1) / kDoubles * kDoubles;
   const auto factors = workspace.take<double>(kTemperatures, padded);
   const double highest = scores[best];
-  // How many classes have the largest score; factors are those of the others.
+  // Number of classes with the largest score; the others have factors.
   Index leaders = 0;
   factors[0].fill(0.0);
   for (Index m = 0; m < M; ++m) {
@@ -204,7 +204,7 @@ void mix(Matrix<const double> weights, Vector<const double> scores, double small
     out[m] = scores[m] == highest ? shares.leading : given[m];
     total += out[m];
   }
-  // The weights add up to 1 up to rounding only.
+  // The weights sum to 1 only up to rounding.
   for (double& value : out) value /= total;
 }
 

@@ -6,15 +6,15 @@
 //
 // T is K for the sum of K members' log posteriors. The odds o_b ≥ 1 of the class with the
 // largest score are a second parameter: a model that learns from its mistakes is right more
-// often than its scores suggest, whatever the temperature. They move no other class past
-// it, so no label depends on them. Where several classes have the largest score, as before
-// the first row, they are equally probable; weights are learned as if the predicted one of
-// them had it alone.
+// often than its scores suggest, whatever the temperature. They favour the leading class
+// only, so no label depends on them. Classes that share the largest score, as all do before
+// the first row, are equally probable; weights are learned as if the predicted class alone
+// had it.
 //
-// The predicted probability is the experts' average, weighted by how well each has
-// predicted the rows so far: before a row is learned, its experts' weights are multiplied
-// by the probabilities that they gave its class, and a small share of the total is given
-// to all of them alike, which lets the best expert change (fixed share: Herbster &
+// The predicted probability is the mean of the experts', weighted by how well each has
+// predicted the rows so far: before a row is learned, the weight of each expert is
+// multiplied by the probability that it gave the row's class, and a small share of the total
+// is then distributed equally, so that the best expert may change (fixed share: Herbster &
 // Warmuth, "Tracking the best expert", Machine Learning 32, 1998). The logarithmic loss
 // over n rows is at most that of the best expert plus log(number of experts) and
 // n·log(1/(1 − share)). Weights are learned from scores rounded to cells: see cells.h.
@@ -30,12 +30,12 @@ namespace rpnb {
 
 // o_b, the odds of the class with the largest score.
 inline constexpr std::array kOdds{1.0, 2.0, 4.0, 8.0};
-// Share of the total weight that is given to all experts alike after each row.
+// Share of the total weight that is distributed equally after each row.
 inline constexpr double kShare = 0.002;
 
-// What has been learned about probabilities, apart from the model itself.
+// The learned state of calibration, separate from the model.
 struct Calibration {
-  Array<double, 2> weights;     // weights of the experts, adding up to 1
+  Array<double, 2> weights;     // weights of the experts, which sum to 1
   Array<double, 1> thresholds;  // those of conformal.h
   Array<std::int64_t, 1> rows;  // number of rows learned from
 
@@ -48,9 +48,8 @@ struct Calibration {
 
 // Learn from a row of class y, whose classes have these codes (M,).
 //
-// A class that is not active yet has no probability: nothing is learned. With `sets`,
-// thresholds of prediction sets are learned from it too.
-void learn_codes(Calibration& calibration, Vector<const Code> codes, Index y, bool sets);
+// A class that is not active yet has no probability: nothing is learned.
+void learn_codes(Calibration& calibration, Vector<const Code> codes, Index y);
 
 // Learn from rows of classes y (r,) with these codes (r, M), in their order.
 void learn_all_codes(Calibration& calibration, Matrix<const Code> codes,

@@ -24,9 +24,9 @@ double root_of(Index count) { return std::sqrt(static_cast<double>(count)); }
 // With q = sides·‖x‖²‖w‖², D = q − m²: keep = (q − m)/D, α = ‖w‖²(1 − m)/D; from w = 0,
 // w ← yx. The multi-class form of LIBOL scales rows y and s only.
 //
-// Nothing is done if D = 0, x and w being parallel. Departures, not made if `libol`: D
-// below 2⁻⁴⁰·q counts as 0, being rounding error, and nothing is done if m ≥ 1, which a
-// mistake can have when its class is new. In `libol`, multi-class, D = 0 gives NaN as in
+// There is no step if D = 0, where x and w are parallel. Departures, except with `libol`: D
+// below 2⁻⁴⁰·q is rounding error and counts as 0, and there is no step if m ≥ 1, which is
+// possible for a mistake whose class is new. With `libol`, multi-class, D = 0 gives NaN as in
 // the library.
 WeightStep romma(const StepInputs& inputs, bool libol) {
   const double m = inputs.m;
@@ -67,7 +67,7 @@ double ogd(Algorithm algorithm, double C, double m, Index t) {
 
 // PA, passive-aggressive; Crammer et al. (2006). α = l/(sides·‖x‖²): then m = 1.
 //
-// x = 0 gives ∞, and no step is taken then. LIBOL's two-class form has α = 1 for x = 0,
+// x = 0 gives ∞, for which no step is taken. LIBOL's two-class form has α = 1 for x = 0,
 // which changes nothing either.
 double pa(const StepInputs& inputs) {
   if (inputs.square == 0.0) return inputs.sides == 1 ? 1.0 : kInfinity;

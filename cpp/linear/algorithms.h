@@ -51,7 +51,7 @@ enum class Algorithm {
 struct LinearAlgorithm {
   Algorithm algorithm;
   bool two_class;  // whether one weight vector separates two classes, or M rows compete
-  bool libol;      // whether to reproduce LIBOL also where it is not sound: see learner.h
+  bool libol;      // whether to reproduce LIBOL even where it is unsound: see learner.h
   double C;        // largest step, step size, or trade-off: see the learner's step
   double phi;      // φ = Φ⁻¹(η) of the confidence-weighted learners
   double alpha;    // ALMA's α, the share of the largest margin aimed at
@@ -59,7 +59,7 @@ struct LinearAlgorithm {
   double b;        // IELLIP's b, the factor from each c_t to the next
 };
 
-// What a step is computed from. What a learner does not use is 0.
+// Inputs of a step; those that a learner does not use are 0.
 struct StepInputs {
   double m;
   Index t;
@@ -78,12 +78,12 @@ struct WeightStep {
   double divisor = 1.0;
 };
 
-// Whether a round counts as an update; v is read for IELLIP, CW and SCW only.
+// Whether a round triggers an update; v is read for IELLIP, CW and SCW only.
 //
 // These need v > 0, which only rounding errors in Σ can violate.
 bool is_triggered(const LinearAlgorithm& rule, double m, bool wrong, double v, Index k);
 
-// The learner's step in a round that counts as an update.
+// The learner's step in a round that triggers an update.
 WeightStep step_of(const LinearAlgorithm& rule, const StepInputs& inputs);
 
 // Set `shares` (M,) to the multiple of x for each row; Crammer & Singer (2003).

@@ -12,7 +12,7 @@ namespace rpnb {
 
 namespace {
 
-// What a labelled row asks of a learner, after its prediction.
+// How a labelled row relates to the weights, once it is predicted.
 struct Target {
   Index up;     // the row of W to which a multiple of the direction is added
   Index down;   // the row of W from which it is subtracted, −1 in the two-class form
@@ -21,13 +21,13 @@ struct Target {
   bool wrong;   // whether the prediction was wrong
 };
 
-// The eligible class of the highest score, the first of equals, or −1.
+// The eligible class with the highest score, the first of equals, or −1.
 //
-// Class `but` is left out. A class with a NaN leads only if all scores are NaN.
-Index leader(Vector<const double> scores, Vector<const bool> eligible, Index but) {
+// Class `excluded` is ignored. A class with a NaN leads only if all scores are NaN.
+Index leader(Vector<const double> scores, Vector<const bool> eligible, Index excluded) {
   Index best = -1;
   for (Index m = 0; m < scores.size(); ++m) {
-    if (!eligible[m] || m == but) continue;
+    if (!eligible[m] || m == excluded) continue;
     if (best < 0 || scores[m] > scores[best] ||
         (std::isnan(scores[best]) && !std::isnan(scores[m]))) {
       best = m;
@@ -46,7 +46,7 @@ bool reads_square(Algorithm algorithm) {
          algorithm == Algorithm::kPa2;
 }
 
-// Computes the scores of rows, and what else is had on the way.
+// Computes the scores of rows, and by-products that steps need.
 class Scorer {
  public:
   Scorer(const LinearAlgorithm& rule, const LinearState& state, bool learns)
@@ -119,7 +119,7 @@ class Learner {
       learn(row, {0, -1, sign, sign * scores[0], wrong});
     } else {
       state_.eligible[y] = true;
-      // A class that was predicted wrongly is the strongest rival.
+      // The class of a wrong prediction is the strongest rival.
       const Index s = wrong ? label : leader(scores, state_.eligible, y);
       if (s < 0) return label;
       learn(row, {y, s, 1.0, scores[y] - scores[s], wrong});
@@ -129,7 +129,7 @@ class Learner {
   }
 
  private:
-  // Whether Σx and v may be used for a step; LIBOL only asks for v ≥ 0.
+  // Whether Σx and v can be used for a step; LIBOL only requires v ≥ 0.
   [[nodiscard]] bool is_usable(const Direction& direction) const {
     return rule_.libol ? direction.v >= 0.0 : is_credible(state_.S, direction);
   }

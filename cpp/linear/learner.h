@@ -1,7 +1,7 @@
 // A linear learner on a block of rows: test, then train.
 //
 // Each row is scored, its label predicted, and, if it is to be learned, one step of the
-// algorithm is taken. Consecutive calls with parts of a stream leave the same bits as one
+// algorithm is taken. Calls with consecutive parts of a stream give the same bits as one
 // call with all of it.
 #pragma once
 
@@ -23,12 +23,12 @@ void check_state(const LinearAlgorithm& rule, const LinearState& state);
 //
 // A row's class becomes eligible after the prediction and before the step. Only eligible
 // classes are predicted or rivals; a class new in this round has zero weights and the
-// score 0. While no other class is eligible there is no rival, and the round, though
-// counted as a round, is no update. So a learner whose classes are all declared at the
-// start does as LIBOL, which is given M.
+// score 0. While no other class is eligible there is no rival, and the round is counted but
+// triggers no update. So a learner whose classes are all declared at the start behaves as
+// LIBOL, which is given M.
 //
-// An update is a round that meets the algorithm's trigger, as LIBOL counts, even if its
-// step has length zero or is not taken. A step is not taken if its numbers, or a weight
+// As in LIBOL, every round that meets the algorithm's trigger counts as an update, even if
+// its step has length zero or is not taken. A step is not taken if its numbers, or a weight
 // after it, would not be finite (a zero row in multi-class PA; squares that overflow), if
 // v < 0, or if Σx is only rounding error (`is_credible`). So weights and covariances stay
 // finite for all finite rows. With `rule.libol` only v < 0 prevents a step: both rows of a

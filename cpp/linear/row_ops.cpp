@@ -10,11 +10,11 @@ namespace rpnb {
 
 namespace {
 
-// A step leaves at least this share of the variance along x. A smaller difference would be
-// only rounding error.
+// A step leaves at least this share of the variance along x: a smaller remainder would be
+// rounding error.
 constexpr double kRemainder = 0x1p-40;
 
-// What is summed over the columns of rows of W: the products with a row x …
+// Terms that are summed over the columns of rows of W: the products with a row x …
 struct Products {
   const double* x;
 
@@ -25,7 +25,7 @@ struct Products {
   }
 };
 
-// … these, and besides the squares of x …
+// … these, and also the squares of x …
 struct ProductsAndSquare {
   const double* x;
   double square = 0.0;
@@ -47,7 +47,7 @@ struct Squares {
 };
 
 // The sums of four rows of W in each of G groups; `first` are their first rows. Each lane
-// adds its row's terms one by one, and many lanes do so at once.
+// adds the terms of its row in order.
 template <int G, class Terms>
 void sum_groups(Terms& terms, Matrix<const double> W, const Index* first, double* sums_of_rows) {
   const Index p = W.size(1);
@@ -120,7 +120,7 @@ void sum_rows(FirstTerms& first_terms, Terms terms, Matrix<const double> W, doub
   }
 }
 
-// Four rows of W at a time, since each sum must wait for its last addition.
+// Four rows of W at a time, to hide the latency of the additions.
 void sparse_products(const Row& row, Matrix<const double> W, Vector<double> scores) {
   const Index M = W.size();
   for (Index m = 0; m < M; m += 4) {
@@ -162,7 +162,7 @@ template <int kTile>
 void multiply_columns(const Row& row, Matrix<const double> S, Index j, Vector<double> g) {
   std::array<Doubles, kTile> sums{};
   for (Index i = 0; i < row.size(); ++i) {
-    // Σ is symmetric to the bit, so its rows can be used as its columns.
+    // Σ is symmetric to the bit: its rows serve as columns.
     const double* s = S.data() + row.column(i) * S.size(1) + j;
     const Doubles x = repeat(row.values[i]);
     for (int t = 0; t < kTile; ++t) sums[t] = sums[t] + x * load(s + t * kDoubles);
@@ -229,7 +229,7 @@ void project_to_ball(Vector<double> w) {
 bool stays_finite(Vector<const double> w, const Row& row, double keep, double step) {
   if (!row.sparse() && row.size() > 0) return dense_stays_finite(w, row.values, keep, step);
   bool finite = true;
-  // Columns that the row does not have change by `keep` alone.
+  // Columns that the row lacks are only multiplied by `keep`.
   if (keep != 1.0) {
     for (const double value : w) finite &= std::isfinite(keep * value);
   }

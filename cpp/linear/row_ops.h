@@ -1,7 +1,7 @@
 // Operations of the linear learners on rows: products, weight and covariance updates.
 //
-// Sums run over the columns in ascending order, one by one, so that a dense row and the
-// same row without its zeros give the same bits.
+// Sums are taken over the columns in ascending order, so that a dense row and the same row
+// without its zeros give the same bits.
 #pragma once
 
 #include "../rows.h"
@@ -23,7 +23,7 @@ double square_norm(Vector<const double> values);
 // Write the sum of squares of each row of W (M, p) to `norms` (M,).
 void square_norms(Matrix<const double> W, Vector<double> norms);
 
-// Scale w (p,) to length 1 if it is longer, without overflow on the way.
+// Scale w (p,) to length 1 if it is longer, without intermediate overflow.
 void project_to_ball(Vector<double> w);
 
 // Whether keep·w + step·row is finite in every column.
@@ -51,7 +51,7 @@ Direction covariance_product(const Row& row, Matrix<const double> S, Vector<doub
 // Whether g and v can be Σx and xᵀΣx: g_j² ≤ Σ_jj·v by Cauchy and Schwarz.
 //
 // Where Σ has nearly vanished along x, both are differences of large numbers and may be
-// only rounding error. A factor of two is allowed.
+// rounding error only. A factor of two is tolerated.
 bool is_credible(Matrix<const double> S, const Direction& direction);
 
 // Subtract β·g·gᵀ from Σ, with g = Σx and v = xᵀΣx; g is overwritten.

@@ -11,16 +11,16 @@ namespace rpnb {
 namespace {
 
 constexpr Index kBins = 16;
-// Weight of the prior, spread over the bins of a feature.
+// Weight of the prior of a feature, spread over its bins.
 constexpr double kPrior = 2.0;
-// Pairs of feature and class up to which bins are counted.
+// Most pairs of feature and class for which bins are counted.
 constexpr Index kMostPairs = 1'000'000;
 // The normal quantiles of 1/16 … 15/16.
 constexpr std::array kQuantiles{-1.5341206F, -1.1503494F, -0.8871466F, -0.6744898F, -0.4887764F,
                                 -0.3186394F, -0.1573107F, 0.0F,        0.1573107F,  0.3186394F,
                                 0.4887764F,  0.6744898F,  0.8871466F,  1.1503494F,  1.5341206F};
 
-// log(count + 2/16), from a table where the count is a small whole number.
+// log(count + 2/16), from a table if the count is a small integer.
 double log_of(float count) {
   static const auto table = [] {
     std::array<double, 1024> logs{};
@@ -43,7 +43,7 @@ bool is_usable(const BinnedBayes& state, Index p) {
   return state.bins.size() == p && p * active <= kMostPairs;
 }
 
-// List 16·j + v of the features that are not missing; return how many they are.
+// List 16·j + v for the features that are present; return their number.
 Index find_bins(Vector<const double> raw, Vector<const float> z, Vector<std::int32_t> above,
                 Vector<Index> bins) {
   const Index p = z.size();
@@ -59,7 +59,7 @@ Index find_bins(Vector<const double> raw, Vector<const float> z, Vector<std::int
   return present;
 }
 
-// Add up the logarithms of the bins: one chain of sums for each class.
+// Sum the logarithms of the bins: one chain of additions per class.
 void add_logs(const View<float, 3>& logs, Vector<const Index> bins, Index present,
               Vector<float> sums) {
   const Index C = sums.size();

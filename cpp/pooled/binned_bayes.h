@@ -1,7 +1,7 @@
 // Naive Bayes on binned features.
 //
 // Each scaled feature falls into one of 16 bins, which a normal feature would fill
-// equally: bin v holds z_j with v of the 15 normal quantiles i/16 below it. With
+// equally: bin v holds the z_j that exceed v of the 15 normal quantiles i/16. With
 // C[j, v, c] the weight of the rows of class c in bin v of feature j, and p' the number
 // of features that are not missing,
 //
@@ -9,11 +9,10 @@
 //
 // that is the class's frequency times the product of its bin frequencies, each with a
 // Dirichlet prior of 2 rows (Yang & Webb, "Discretization for naive-Bayes learning",
-// 2009, on why few bins of equal frequency do). A missing value is left out of the
+// 2009, on why few bins of equal frequency suffice). Missing values are left out of the
 // product.
 //
-// The member is for up to 10⁶ pairs of feature and class; with more it gives the class
-// frequencies only.
+// With more than 10⁶ pairs of feature and class the scores are the class frequencies only.
 #pragma once
 
 #include "../record.h"
@@ -39,7 +38,7 @@ struct BinnedBayes final : Member {
   }
 
   static BinnedBayes begin(const Shape& shape, Vector<const bool> active);
-  // Compute the logarithms of all counts, to the bits that learning rows gives them.
+  // Recompute the logarithms of all counts, with the bits that they get by learning rows.
   void derive();
 
   void score_rows(const Rows& rows, const Scores& scores) const override;

@@ -17,7 +17,7 @@ namespace {
 
 // Weight of the mean of all rows in the mean of each class.
 constexpr double kMeanWeight = 0.3;
-// Growth of the rows learned after which everything is recomputed.
+// Everything is recomputed when the number of rows has grown by this factor.
 constexpr double kGrowth = 1.15;
 // Classes handled at once.
 constexpr Index kLanes = kDoubles;
@@ -25,7 +25,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 constexpr Index groups_of(Index M) { return (M + kLanes - 1) / kLanes; }
 
-// Set μ_cᵀ Ψ⁻¹ μ_c if there are enough classes.
+// Set μ_cᵀ Ψ⁻¹ μ_c, which is read only if there are many classes.
 void set_spread(ClassCovariance& state, Index c) {
   if (state.classes() <= ClassCovariance::kScored) return;
   const Index d = state.mean.size(1);
@@ -46,8 +46,8 @@ void set_constant(ClassCovariance& state, Index c) {
                       0.5 * (state.log_volume[c] + d * log((kappa + 1.0) / kappa));
 }
 
-// What is needed while rows are scored and learned. What follows from the weight of a
-// class is updated with it.
+// Working memory for scoring and learning rows. Terms that depend on the weight of a class
+// are updated with it.
 class Pass {
  public:
   Pass(const ClassCovariance& state, Workspace& space) {
@@ -130,7 +130,7 @@ class Pass {
     power_[c] = 0.5 * (2.0 * d + 1.0 + n + 1.0);
   }
 
-  // Set log(1 + q) of the classes of the groups chosen; the others mean nothing.
+  // Set log(1 + q) of the classes in the chosen groups; other entries are undefined.
   void score_chosen(const ClassCovariance& state) {
     const FormTerms terms{share_, rest_, factor_};
     fill_forms(state.inverse, state.mean, chosen_, x_, common_mean_, terms, deltas_, logs_);
@@ -146,7 +146,7 @@ class Pass {
     fill_promises(state);
     copy_into(sorted_, Vector<const double>(promise_));
     double* const bound = sorted_.end() - ClassCovariance::kScored;
-    // NaN, which only overflow can give, comes last: any order must be a total one.
+    // NaN, which only overflow can give, comes last, for a strict weak ordering.
     std::nth_element(sorted_.begin(), bound, sorted_.end(),
                      [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); });
     const double least = *bound;
@@ -197,7 +197,7 @@ class Pass {
     }
     if (grown >= 1.0) {
       state.log_volume[c] += log(grown);
-    } else {  // weights so far apart that rounding has made the inverse indefinite
+    } else {  // rounding has made the inverse indefinite, as weights of very different size do
       state.refresh();
     }
   }
@@ -218,7 +218,7 @@ class Pass {
   Index active_ = 0;
 };
 
-// Give a class without rows the inverse of Ψ, whose log |Ψ| is `volume`.
+// Set the inverse of a class without rows to that of Ψ; `volume` is log |Ψ|.
 void take_prior(ClassCovariance& state, Index c, double volume) {
   double* const lane = state.inverse[c / kLanes].data() + c % kLanes;
   for (Index i = 0; i < state.prior_inverse.size(); ++i) lane[kLanes * i] = state.prior_inverse[i];
@@ -261,7 +261,7 @@ void refresh_classes(ClassCovariance& state, std::span<const Index> classes) {
   }
 }
 
-// Refuse rows of which there are not n, or not of d values.
+// Reject a block that does not have n rows of d values.
 void check_rows(const ClassCovariance& state, const Rows& rows, Index n) {
   require_length("low", rows.low.size(0), n);
   require_length("a row of low", rows.low.size(1), state.mean.size(1));

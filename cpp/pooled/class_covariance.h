@@ -16,15 +16,15 @@
 // The inverse and the determinant of Λ_c are updated with each row by the Sherman-Morrison
 // formula; all of them, and Ψ, are recomputed when the number of rows has grown by 15 %.
 //
-// With more than 64 active classes, only the best 64 by linear discriminants of the pooled
-// covariance Ψ/ν₀ get their score,
+// With more than 64 active classes, only the best 64 by linear discriminants with the pooled
+// covariance Ψ/ν₀ are scored,
 //
 //   log(n_c + 1) − ½ ν₀ (μ_cᵀ Ψ⁻¹ μ_c − 2 μ_cᵀ Ψ⁻¹ x),
 //
-// and the others the lowest of these.
+// and the others get the lowest of these scores.
 //
-// There are P = d(d + 1)/2 entries of a triangle (algebra/triangles.h), and G groups of
-// four classes, which are handled at once: class c is lane c mod 4 of group c div 4.
+// A triangle (algebra/triangles.h) has P = d(d + 1)/2 entries. Classes are handled in G groups
+// of four: class c is lane c mod 4 of group c div 4.
 #pragma once
 
 #include "../record.h"
@@ -33,7 +33,7 @@
 namespace rpnb {
 
 struct ClassCovariance final : Member {
-  // Classes that are scored for a row, at most.
+  // Most classes that are scored for a row.
   static constexpr Index kScored = 64;
 
   Array<bool, 1> active;
@@ -49,7 +49,7 @@ struct ClassCovariance final : Member {
   Array<double, 1> prior;          // Ψ
   Array<double, 1> prior_inverse;  // Ψ⁻¹
   Array<std::int64_t, 1> seen;     // rows learned
-  Array<std::int64_t, 1> next;     // after how many everything is recomputed
+  Array<std::int64_t, 1> next;     // value of `seen` at which everything is recomputed
 
   static constexpr auto fields() {
     using Record = ClassCovariance;
@@ -73,9 +73,9 @@ struct ClassCovariance final : Member {
 
   static ClassCovariance begin(const Shape& shape, Vector<const bool> active);
 
-  // Recompute Ψ and everything that follows from it.
+  // Recompute Ψ and everything derived from it.
   void refresh();
-  // Give these classes, which have no rows, the inverse of Ψ, and the others their spread.
+  // Initialise these classes, which have no rows, from Ψ; set the spread of the others.
   void begin_classes(Vector<const std::int64_t> classes);
 
   void score_rows(const Rows& rows, const Scores& scores) const override;

@@ -29,7 +29,7 @@ double trace_of(Vector<const double> matrix, Index E) {
   return trace;
 }
 
-// The sum of squares of all entries; of two equal ones both count.
+// The sum of squares of all entries of the symmetric matrix.
 double squared_norm(Vector<const double> matrix, Index E) {
   constexpr int kVectors = kSide / kWideDoubles;
   alignas(kAlignment) double lanes[kSide];
@@ -162,8 +162,7 @@ void discriminants(Vector<const double> count, Matrix<const double> B, Vector<co
                                       dimension, trace_of(A, E) / df);
   add_ridge(S, E, ridge);
   for (int attempts = 1; !cholesky(S, E); ++attempts) {
-    // Rounding left S with a negative eigenvalue; or its sums are no sums of products, and
-    // no ridge will help.
+    // Rounding left S with a negative eigenvalue. If A is not a sum of products, no ridge helps.
     if (attempts > kMostAttempts) return;
     ridge *= 10.0;
     subtract_outer(A, left, right, S);

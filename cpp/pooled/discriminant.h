@@ -16,8 +16,8 @@
 //   ρ = min(0.999, ((1 − 2/E) T₂ + T₁²)/((df + 1 − 2/E)(T₂ − T₁²/E))),
 //   N_eff = df/(1 − ρ),   λ = max(1, ρ T₁/E · N_eff)
 //
-// Departures: λ is at least 1, ρ = 0.999 where S is zero but for rounding, and class means
-// are drawn towards the common mean by 0.1 rows.
+// Departures: λ is at least 1, ρ = 0.999 where S is zero up to rounding, and class means are
+// shrunk towards the common mean, which counts as 0.1 rows.
 #pragma once
 
 #include "algebra/outer_products.h"
@@ -35,7 +35,7 @@ struct Shrinkage {
 
 // The shrinkage that follows from the moments T₁ and T₂ of S/df in E dimensions.
 //
-// `total` is the trace of A/df: beside it, S may be zero but for rounding.
+// `total` is the trace of A/df; relative to it, S may be zero up to rounding.
 Shrinkage shrinkage(double T1, double T2, double df, Index E, double total);
 
 // The degrees of freedom of S, for rows of this total weight.
@@ -48,19 +48,19 @@ double common_mean(Vector<const double> count, Matrix<const double> B, Vector<do
 void class_offsets(Vector<const double> count, Matrix<const double> B, Vector<const double> m,
                    Matrix<double> U);
 
-// Set V (E, C) to factor · directions, and the constants of the classes to fit.
+// Set V (E, C) to factor · directions, and the constants of the classes accordingly.
 void store_directions(Vector<const double> m, Matrix<const double> U,
                       Matrix<const double> directions, double factor, Matrix<float> V,
                       Vector<float> offset);
 
 // Compute V (E, C) and the constants (C,) from the sums; `dimension` columns of φ are not
-// padding. They stay as they are if there are no rows, or if the sums are no sums of rows.
+// padding. V is not changed if there are no rows, or if A is not a sum of products.
 void discriminants(Vector<const double> count, Matrix<const double> B, Vector<const double> A,
                    Index dimension, Matrix<float> V, Vector<float> offset);
 
 // Add the products of the first n packed rows, times their weights, to A.
 //
-// Where weights differ, products of up to 128 rows are summed at once.
+// If weights differ from 1, products are summed in groups of up to 128 rows.
 void add_rows(Vector<double> A, PackedRows<const float> packed, Vector<const double> weight,
               Index n);
 
@@ -70,12 +70,12 @@ void add_rows(Vector<double> A, PackedRows<const float> packed, Vector<const dou
 void score_linear(Matrix<const float> rows, Matrix<const float> V, Vector<const float> offset,
                   Vector<const double> log_count, const Scores& scores, Index first);
 
-// The same, if scores are wanted; and add each labelled row to its class before the next.
+// The same, if scores are wanted, and count each labelled row before scoring the next.
 void score_and_count(Matrix<const float> rows, Matrix<const float> V, Vector<const float> offset,
                      const Labels& labels, Vector<double> count, Vector<double> log_count,
                      const Scores& scores, Index first);
 
-// What the sums of a class begin with: log(0 + ½).
+// The initial `log_count` of a class: log(0 + ½).
 double log_of_no_rows();
 
 }  // namespace rpnb

@@ -13,13 +13,11 @@ namespace rpnb {
 
 namespace {
 
-// What is left of a sum: (1 − 1/300)⁶⁴, a memory of 300 rows in the sense of an
-// exponential window, after kGroup rows.
+// Factor of the sums per kGroup rows: (1 − 1/300)⁶⁴, an exponential window of 300 rows.
 constexpr double kKeep = 0x1.9d7d9c5e3ba9cp-1;
-// The row after which forgetting begins.
+// Rows after which the sums begin to fade.
 constexpr Index kFirst = 256;
-// Dense and sparse projections that are used, where φ holds the features themselves and
-// where it does not.
+// Projections used of each kind, dense and sparse, if φ includes the features and if not.
 constexpr Index kFewProjections = 16;
 constexpr Index kManyProjections = 64;
 
@@ -84,7 +82,7 @@ void FadingCovariance::learn_rows(const Rows& rows, const Labels& labels, const 
   gather(rows.phi, used);
   Index i = 0;
   while (i < n) {
-    // Up to the row after which something is due.
+    // Process rows up to the one after which something is due.
     const Index due = scores.wanted() ? next[0] - seen[0] : n - i;
     Index left = std::min(due, kGroup - pending[0]);
     Index stop = i;

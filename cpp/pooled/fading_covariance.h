@@ -1,9 +1,9 @@
-// Linear discriminants with a shared covariance that forgets.
+// Linear discriminants with a fading shared covariance.
 //
 // The same as shared_covariance.h on fewer columns of φ: the features themselves (up to
-// 64) and 32 projections, 128 where there are more features. After row 256, every 64 rows,
-// all sums are multiplied by (1 − 1/300)⁶⁴ and the discriminants recomputed; before, they
-// are recomputed when the number of rows has grown by an eighth.
+// 64) and 32 projections, or 128 projections if there are more features. After row 256,
+// every 64 rows, all sums are multiplied by (1 − 1/300)⁶⁴ and the discriminants recomputed;
+// before, they are recomputed when the number of rows has grown by an eighth.
 #pragma once
 
 #include "../record.h"
@@ -13,21 +13,21 @@
 namespace rpnb {
 
 struct FadingCovariance final : Member {
-  // Rows between two times of forgetting.
+  // Rows after which the sums fade.
   static constexpr Index kGroup = 64;
 
   Array<bool, 1> active;
-  Array<double, 1> class_weight;   // weight left of each class
+  Array<double, 1> class_weight;   // faded weight of each class
   Array<double, 1> log_count;      // log(class_weight + ½)
   Array<double, 2> B;              // sum of φ of each class
-  Array<double, 1> A;              // sum of φφᵀ of all rows but those kept, in blocks
+  Array<double, 1> A;              // sum of φφᵀ of all rows except those kept, in blocks
   Array<float, 2> V;               // the directions; C is M rounded up to a multiple of 8
   Array<float, 1> offset;          // the constants
   Array<float, 1> kept;            // rows not yet in A: [block of 16 columns][row][16]
   Array<double, 1> weight;         // their weights
   Array<std::int64_t, 1> pending;  // rows kept
   Array<std::int64_t, 1> seen;     // rows learned
-  Array<std::int64_t, 1> next;     // after how many V is recomputed
+  Array<std::int64_t, 1> next;     // value of `seen` at which V is recomputed
   Array<std::int64_t, 1> columns;  // of φ that are used; E is their number, rounded up
 
   static constexpr auto fields() {

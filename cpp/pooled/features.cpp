@@ -11,19 +11,19 @@ namespace rpnb {
 
 namespace {
 
-// Features up to which φ holds z itself.
+// Up to this many features, φ includes z itself.
 constexpr Index kMostRaw = 64;
-// φ is at most so many times 1/128 (outer_products.h).
+// Largest value of φ, in multiples of 1/128 (outer_products.h).
 constexpr float kMostSteps = 2047.0F;
-// Features up to which `low` is z itself, and its dimension beyond.
+// Up to this many features, `low` is z itself; beyond, it has this many columns.
 constexpr Index kMostLow = 32;
-// Features that a sparse column reads at most.
+// Most features that a sparse column reads.
 constexpr Index kMostRead = 4;
-// Up to this many features, sparse columns are multiplied as if they were dense: with the
-// entries in the order of the features, that gives the same bits.
+// Up to this many features, sparse columns are stored as dense ones, which gives the same bits
+// since their entries are in the order of the features.
 constexpr Index kMostDense = 64;
 
-// Addresses of the draws, where a projection has the number of a feature.
+// Addresses of the draws, beyond the numbers of features.
 constexpr std::uint64_t kBiases = std::uint64_t{1} << 40;
 constexpr std::uint64_t kChoices = std::uint64_t{2} << 40;
 constexpr std::uint64_t kEntries = std::uint64_t{3} << 40;
@@ -68,13 +68,13 @@ void draw_sparse(std::uint64_t seed, Index p, Matrix<std::int64_t> reads, Matrix
     const Index k = std::min(1 + static_cast<Index>(kMostRead * uniform(kSlots * f)), p);
     std::array<Index, kMostRead> chosen{};
     for (Index slot = 0; slot < k; ++slot) {
-      // The slot-th draw without replacement: count past those already drawn.
+      // Draw without replacement: skip the features already drawn.
       auto feature =
           static_cast<Index>(uniform(kSlots * f + 1 + slot) * static_cast<double>(p - slot));
       for (Index earlier = 0; earlier < slot; ++earlier) {
         feature += static_cast<Index>(feature >= chosen[earlier]);
       }
-      // Those drawn so far stay sorted.
+      // Keep the features drawn so far sorted.
       Index at = slot;
       for (; at > 0 && chosen[at - 1] > feature; --at) chosen[at] = chosen[at - 1];
       chosen[at] = feature;
@@ -87,7 +87,7 @@ void draw_sparse(std::uint64_t seed, Index p, Matrix<std::int64_t> reads, Matrix
   }
 }
 
-// Make the rows of P orthonormal: modified Gram-Schmidt, twice for rounding.
+// Make the rows of P orthonormal by modified Gram-Schmidt, twice because of rounding.
 void orthonormalise(Matrix<double> P) {
   const Index columns = P.size(0);
   const Index p = P.size(1);
@@ -137,9 +137,9 @@ void fill_sparse(const Features& features, Vector<const float> z, float* out) {
   }
 }
 
-// Round φ to multiples of 1/128, halves up; what is too large is as far as it goes.
+// Round φ to multiples of 1/128, halves up, and clip it at the largest value.
 //
-// z is within ±6, so only rectified columns can be too large.
+// z is within ±6, so only rectified columns can be clipped.
 void round_to_steps(Vector<float> row) {
   for (float& value : row) {
     const float steps = std::floor(value * kSteps + 0.5F);

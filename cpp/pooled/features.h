@@ -1,19 +1,19 @@
-// Rectified random projections of scaled rows, and a short projection of them.
+// Rectified random projections of scaled rows, and a projection to few dimensions.
 //
 //   φ(z) = [z if p ≤ 64; max(0, ⟨w_f, z⟩ + b_f), f = 1 … D],   b_f ∼ U(−1, 1)
 //
-// A quarter of the w_f is dense, N(0, I/p), or half of them where p > 64. Each of the
-// others reads k features, k uniform in {1 … 4}, with entries N(0, 1/k): such columns
-// contain interactions of a few features. Random rectified features go back to Cho &
+// A quarter of the w_f are dense, N(0, I/p), or half of them if p > 64. Each of the others
+// reads k features, k uniform in {1 … 4}, with entries N(0, 1/k): such columns represent
+// interactions of a few features. Random rectified features go back to Cho &
 // Saul, "Kernel methods for deep learning" (2009), of whose arc-cosine kernel they are
 // samples, and to random-weight networks (Huang, Zhu & Siew, "Extreme learning machine",
 // 2006).
 //
-// All of φ is rounded to multiples of 1/128 and is at most 2,047/128: an integer of 12
-// bits, so that sums of products are exact, in any order.
+// φ is rounded to multiples of 1/128 and is at most 2,047/128: a 12-bit integer, so that
+// sums of products are exact in any order.
 //
 // Columns of φ, in this order: z, the dense ones, the sparse ones, zeros up to a multiple
-// of 16. `low` is z itself where p ≤ 32 and z·P else, with P (p, 32) of random
+// of 16. `low` is z itself if p ≤ 32 and z·P otherwise, where P (p, 32) has random
 // orthonormal columns.
 //
 // All numbers are functions of the seed and of their address (../random.h).
@@ -24,10 +24,10 @@
 namespace rpnb {
 
 struct Features {
-  Array<float, 2> dense;         // (p, columns), the sparse ones too where p is small
+  Array<float, 2> dense;         // (p, columns), including the sparse ones if p is small
   Array<float, 1> dense_bias;    // (columns,)
   Array<std::int64_t, 2> reads;  // (4, sparse) features that sparse columns read
-  Array<float, 2> entry;         // (4, sparse) with which entries
+  Array<float, 2> entry;         // (4, sparse) their entries
   Array<float, 1> sparse_bias;   // (sparse,)
   Array<float, 2> low;           // (p, 32) orthonormal columns; (p, 0) where `low` is z
 

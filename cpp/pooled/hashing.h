@@ -1,9 +1,9 @@
-// Rows of very many features, hashed to few columns.
+// Feature hashing, for rows with very many features.
 //
 // Feature j is added to column h(j) with sign s(j), both functions of a seed and of j
 // (Weinberger, Dasgupta, Langford, Smola & Attenberg, "Feature hashing for large scale
-// multitask learning", 2009). Zeros are skipped, so a row gets the same bits whether it
-// comes dense or sparse. A missing value counts as zero.
+// multitask learning", 2009). Zeros are skipped, so that dense and sparse rows get the same
+// bits. A missing value counts as zero.
 #pragma once
 
 #include <cmath>

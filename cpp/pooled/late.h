@@ -1,18 +1,18 @@
-// Labels that come late: rows that members a few rows behind have not learned yet.
+// Delayed labels: a buffer of the rows that the delayed members have not learned yet.
 //
-// Where the label of a row arrives d rows after its prediction, the members that
-// predicted it knew the labels up to d + 1 rows before it. The pool has to learn its
-// weights from such scores: members that rely on the most recent labels are worth less
-// than scores of a row later suggest. So there are two sets of members. One learns each
-// labelled row at once and predicts. The other learns the same rows d rows later: it
-// scores a labelled row as the first did when it predicted it, and these scores are what
-// the pool learns from.
+// If the label of a row arrives d rows after its prediction, the members that predicted it
+// had seen the labels up to d + 1 rows before it. The pool has to learn its weights from
+// such scores: by scores computed when the label arrives, members that rely on the most
+// recent labels would be over-weighted. So there are two sets of members. One learns each
+// labelled row at once, and predicts. The other learns the same rows d rows later, so its
+// scores of a labelled row match those available at prediction time; the pool learns from
+// these.
 //
-// The members behind learn in blocks of g = min(64, d/4) rows, at least 1: when labelled
-// row s (from 0) is scored, they have learned the first g·⌊(s − d)/g⌋ rows. This file
-// keeps the rows in between. Learning from the loss of a prediction when it arrives is
-// analysed by Joulani, György & Szepesvári, "Online learning under delayed feedback"
-// (2013); the members behind are our own.
+// The delayed members learn in blocks of g = min(64, d/4) rows, at least 1: when labelled
+// row s (from 0) is scored, they have learned the first g·⌊(s − d)/g⌋ rows. `Pending` keeps
+// the rows in between. Learning from the loss of a prediction when it arrives is analysed
+// by Joulani, György & Szepesvári, "Online learning under delayed feedback" (2013); the
+// delayed members are our own.
 #pragma once
 
 #include "../record.h"
@@ -33,14 +33,14 @@ struct Pending {
         field("weight", &Pending::weight, "kept"), field("seen", &Pending::seen, "1")};
   }
 
-  // g, the rows that the members behind learn at once.
+  // g, the number of rows that the delayed members learn at once.
   static Index block_rows(Index delay);
   // An empty ring.
   static Pending begin(Index delay, Index p);
 
-  // How many labelled rows are scored before the next block is learned.
+  // How many more labelled rows are scored before the next block is learned.
   [[nodiscard]] Index rows_until_due(Index delay) const;
-  // The number of the first row that the members behind learn now; −1 if none is due.
+  // The number of the first row of the block that is due now; −1 if none is.
   [[nodiscard]] Index first_due(Index delay) const;
   void add(Vector<const double> row, std::int64_t y, double row_weight);
 };

@@ -1,7 +1,7 @@
-// What every member of the pool can do, and what it is given.
+// The interface of the pool's members, and the types of its arguments.
 //
-// A member is a record of arrays that scores rows and learns them. The rules that all of
-// them keep are in rpnb/core/pooled/member.py.
+// A member is a record of arrays that scores and learns rows. The rules for all of them are
+// in rpnb/core/pooled/member.py.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace rpnb {
 
-// A block of n rows, as members see them.
+// A block of n rows in the forms that members read.
 struct Rows {
   Matrix<const double> raw;  // (n, p) as given, NaN where missing
   Matrix<const float> z;     // (n, p) scaled and clipped, 0 where missing
@@ -22,7 +22,7 @@ struct Rows {
   [[nodiscard]] Index size() const { return raw.size(); }
 };
 
-// The classes and weights of a block of rows; no entries where nothing is learned.
+// The classes and weights of a block of rows; empty if nothing is learned.
 struct Labels {
   Vector<const std::int64_t> y;  // (n,) −1 for a row that is only scored
   Vector<const double> weight;   // (n,)
@@ -30,7 +30,7 @@ struct Labels {
   [[nodiscard]] bool known(Index i) const { return y.size() > 0 && y[i] >= 0; }
 };
 
-// Where a member writes the scores of a block: its outputs among those of all members.
+// Where a member writes its scores of a block, among those of all members.
 class Scores {
  public:
   // Outputs `first` and following of an array (n, K, M); n is 0 if none are wanted.
@@ -50,15 +50,15 @@ class Scores {
   Index first_;
 };
 
-// What the shapes of states depend on, besides the number of classes.
+// The sizes that, with the number of classes, determine the shapes of states.
 struct Shape {
   Index p;          // features of a row
   Index d;          // columns of `low`
   Index E;          // columns of `phi`
-  Index dimension;  // those of them that are not just padding
-  Index D;          // random projections among them
-  Index dense;      // the first of these that are dense; the others are sparse
-  Index window;     // rows that a member with a window keeps at most; 0: its default
+  Index dimension;  // columns of `phi` that are not padding
+  Index D;          // random projections among these
+  Index dense;      // dense projections, which come first; the others are sparse
+  Index window;     // most rows that a member with a window keeps; 0 for its default
   Index delay;      // rows between the prediction of a row and the arrival of its label
 
   bool operator==(const Shape&) const = default;
@@ -73,37 +73,36 @@ class Member {
   Member& operator=(Member&&) = default;
   virtual ~Member() = default;
 
-  // Write the scores of each row; learn nothing.
+  // Write the scores of each row without learning.
   virtual void score_rows(const Rows& rows, const Scores& scores) const = 0;
 
-  // Write the scores of rows in no order, which follow no row that was learned: they may
-  // not depend on which rows were learned last. Learn nothing.
+  // Write the scores of rows that are unrelated to the stream, without learning: they must
+  // not depend on which rows were learned last.
   virtual void score_unordered(const Rows& rows, const Scores& scores) const {
     score_rows(rows, scores);
   }
 
   // Score each row, then learn it, in order.
   //
-  // Without wanted scores this only learns the first rows, all of them labelled, again
-  // from the beginning with another scale: what is derived from sums may then be
-  // computed once, at the end.
+  // Scores are not wanted where the first rows, all of them labelled, are learned again with
+  // another scale: what is derived from sums may then be computed once, at the end.
   virtual void learn_rows(const Rows& rows, const Labels& labels, const Scores& scores) = 0;
 
-  // The number of score columns that the member gives to the pool.
+  // The number of scores per class that the member gives to the pool.
   [[nodiscard]] virtual Index outputs() const { return 1; }
   // The number M of classes.
   [[nodiscard]] virtual Index classes() const = 0;
   // Throw std::invalid_argument unless rows of this shape fit the state.
   virtual void check_shape(const Shape& shape) const = 0;
-  // Whether it reads anything but `raw`, and so begins again with a new scale.
+  // Whether it reads anything but `raw`, and so restarts when the scale changes.
   [[nodiscard]] virtual bool uses_scale() const = 0;
-  // A member that has learned nothing, of the same number of classes.
+  // An initial member of the same kind and number of classes.
   [[nodiscard]] virtual std::shared_ptr<Member> begin_again(const Shape& shape,
                                                             Vector<const bool> active,
                                                             std::uint64_t seed) const = 0;
 };
 
-// Throw unless `found`, the length of something that `what` names, is as long as expected.
+// Throw std::invalid_argument, naming `what`, unless its length is as expected.
 void require_length(const char* what, Index found, Index expected);
 
 // Copy values into a record's array of the same shape.

@@ -25,12 +25,12 @@ Matrix<double> part_of(Matrix<double> rows, Index first, Index last) {
   return rows.size() > 0 ? rows.slice(first, last) : rows;
 }
 
-// Whether rows are an array with as many columns as the model has after hashing.
+// Whether rows are dense and have the p columns that the model has after hashing.
 bool is_plain(const RowBlock& rows, Index p) {
   return !rows.sparse() && rows.values().size() == rows.size() * p;
 }
 
-// Rows `first` to `last` of a block as an array (n, p), hashed if there are places and
+// Rows `first` to `last` of a block as an array (n, p); hashed if `places` is not empty and
 // they are not hashed yet.
 Matrix<const double> raw_rows(const RowBlock& rows, Vector<const std::int64_t> places, Index p,
                               Index first, Index last, Workspace& space) {
@@ -71,14 +71,14 @@ void in_threads(Index count, int threads, const Work& work) {
 
 }  // namespace
 
-// A chunk of rows as members see it, in working memory.
+// A chunk of rows in the forms that members read, in working memory.
 class PooledModel::Chunk {
  public:
   Chunk(const PooledModel& model, Matrix<const double> raw)
       : z(space_.take<float>(raw.size(), raw.size(1))),
         low(space_.take<float>(raw.size(), model.shape.d)),
         phi(space_.take<float>(raw.size(), model.shape.E)),
-        // Members leave out the scores of classes that are not active.
+        // Members do not write scores of classes that are not active.
         scores(space_.take_zeros<double>(raw.size(), model.outputs(), model.classes())),
         raw_(raw) {}
 
@@ -143,7 +143,8 @@ void PooledModel::check_rows(const RowBlock& rows) const {
 }
 
 void PooledModel::run(const RowBlock& rows, const Labels& labels, Vector<std::int64_t> predicted,
-                      Matrix<double> log_posteriors, int threads) {
+                      Matrix<double> log_posteriors, int threads,
+                      const View<const double, 3>& recorded) {
   const Index n = predicted.size();
   for (Index done = 0; done < n;) {
     bool replays = false;
@@ -155,10 +156,13 @@ void PooledModel::run(const RowBlock& rows, const Labels& labels, Vector<std::in
     scale->scale_rows(raw, part, chunk.z);
     features->fill(chunk.z, chunk.phi, chunk.low);
     learn_members(chunk.rows(), part, chunk.scores, threads);
-    View<double, 3> learned_from;
+    View<const double, 3> learned_from;
     if (behind != nullptr) {
-      learned_from = space.take_zeros<double>(stop - done, outputs(), classes());
-      fill_late_scores(raw, part, learned_from, threads);
+      const auto late = space.take_zeros<double>(stop - done, outputs(), classes());
+      fill_late_scores(raw, part, late, threads);
+      learned_from = late;
+    } else if (recorded.size() > 0) {
+      learned_from = recorded.slice(done, stop);
     }
     pool_rows(*pool, chunk.scores, part, predicted.slice(done, stop),
               part_of(log_posteriors, done, stop), learned_from);
@@ -214,7 +218,8 @@ void PooledModel::fill_rows(const RowBlock& rows, Matrix<double> raw, Matrix<flo
   features->fill(z, phi, low);
 }
 
-// Where the chunk from row `done` ends; `replays` says whether the scale is found there.
+// The end of the chunk that starts at row `done`; `replays` is set if the scale is
+// recomputed there.
 Index PooledModel::next_chunk(const Labels& labels, Index done, Index n, bool& replays) const {
   const Index stop = std::min(done + kChunk, n);
   const Index seen = scale->seen[0];
@@ -253,14 +258,14 @@ void PooledModel::score_members(const Rows& rows, const View<double, 3>& scores,
   }
 }
 
-// Fill in the scores (n, K, M) that labelled rows had when they were predicted.
+// Fill in the scores (n, K, M) that labelled rows had at prediction time.
 void PooledModel::fill_late_scores(Matrix<const double> raw, const Labels& labels,
                                    const View<double, 3>& scores, int threads) {
   const Index delay = shape.delay;
   const Index n = raw.size();
   Index next = 0;
   while (true) {
-    // The labelled rows up to where the members behind learn next.
+    // The labelled rows before the delayed members next learn a block.
     Workspace space;
     const auto some = space.take<Index>(n);
     while (next < n && !labels.known(next)) ++next;
@@ -280,7 +285,7 @@ void PooledModel::fill_late_scores(Matrix<const double> raw, const Labels& label
     for (Index i = 0; i < count; ++i) {
       for (Index k = 0; k < outputs(); ++k) {
         for (Index c = 0; c < classes(); ++c) {
-          // A class that they do not know yet has no score.
+          // The delayed members do not know the class yet.
           scores(some[i], k, c) = behind->pool->active[c]
                                       ? chunk.scores(i, k, c)
                                       : -std::numeric_limits<double>::infinity();
@@ -291,9 +296,9 @@ void PooledModel::fill_late_scores(Matrix<const double> raw, const Labels& label
   }
 }
 
-// Let the members behind learn a block of pending rows, from row `first` on.
+// Let the delayed members learn a block of pending rows, from row `first` on.
 //
-// Of their pool, only which classes exist is kept up to date.
+// Of their pool, only the active classes are kept up to date.
 void PooledModel::learn_behind(Index first, int threads) {
   PooledModel& model = *behind;
   const Index n = Pending::block_rows(shape.delay);
@@ -323,7 +328,7 @@ void PooledModel::learn_behind(Index first, int threads) {
   }
 }
 
-// Recompute the scale; what depends on it learns the rows kept once more.
+// Recompute the scale; members that depend on it learn the rows kept again.
 void PooledModel::replay() {
   scale->fit_all();
   const Index n = scale->seen[0];

@@ -1,12 +1,12 @@
-// Rows go through the pooled model: the scale, all members, and the pool.
+// The pooled model: rows pass through the scale, all members, and the pool.
 //
-// `run` learns a block of rows, each predicted in advance; `score` predicts only. Rows
-// are handled in chunks, and chunks are cut where the scale is recomputed: after 2, 4, 8,
-// …, 256 labelled rows, when all members that depend on it learn the first rows again. No
-// result depends on where a block or a chunk ends.
+// `run` predicts each row, then learns it; `score` only predicts. Rows are handled in
+// chunks. A chunk ends where the scale is recomputed, after 2, 4, 8, …, 256 labelled rows;
+// all members that depend on it then learn the first rows again. No result depends on where
+// a block or a chunk ends.
 //
-// Where labels come late, a second set of members learns the same rows later, and the
-// pool learns from its scores (late.h).
+// If labels are delayed, a second set of members learns the same rows later, and the pool
+// learns from its scores (late.h).
 #pragma once
 
 #include <memory>
@@ -35,40 +35,42 @@ class PooledModel {
 
   // Predict each row, then learn it; rows of class −1 are predicted only.
   //
-  // `predicted` (n,) gets the predictions, and `log_posteriors` (n, M), unless it has no
-  // rows, their logarithmic probabilities.
+  // Predictions are written to `predicted` (n,), and log probabilities to `log_posteriors`
+  // (n, M), unless it has no rows. `recorded` (n, K, M), unless it has no rows, holds the
+  // scores by which the rows were predicted, for a model without delayed members.
   void run(const RowBlock& rows, const Labels& labels, Vector<std::int64_t> predicted,
-           Matrix<double> log_posteriors, int threads);
+           Matrix<double> log_posteriors, int threads, const View<const double, 3>& recorded = {});
 
-  // Predict rows; the arguments are those of `run`. Changes nothing.
+  // Predict rows without learning; the arguments are those of `run`.
   //
-  // Each of them is the next row of the stream; or none is, if they are not `ordered`.
+  // If `ordered`, each row is scored as the next row of the stream; otherwise the rows are
+  // unrelated to the stream.
   void score(const RowBlock& rows, Vector<std::int64_t> predicted, Matrix<double> log_posteriors,
              bool ordered) const;
 
-  // Fill in the scores (n, K, M) that members give to rows in no order; 0 for classes
-  // that are not active. Changes nothing.
+  // Fill in the members' scores (n, K, M) of rows that are not ordered; 0 for classes that
+  // are not active.
   void fill_scores(const RowBlock& rows, const View<double, 3>& scores) const;
 
-  // Fill in rows as members see them: hashed, scaled and projected.
+  // Fill in the forms of rows that members read: hashed, scaled and projected.
   void fill_rows(const RowBlock& rows, Matrix<double> raw, Matrix<float> z, Matrix<float> low,
                  Matrix<float> phi) const;
 
   // The number M of classes, active or not.
   [[nodiscard]] Index classes() const { return pool->classes(); }
-  // The number K of scores that the pool weighs.
+  // The number K of scores that the pool combines.
   [[nodiscard]] Index outputs() const { return pool->members(); }
 
   std::vector<std::string> names;  // of the members
   Shape shape;
   std::uint64_t seed;
-  std::shared_ptr<const Features> features;  // they follow from shape and seed
-  Array<std::int64_t, 1> places;             // where features are hashed to; none if they are not
+  std::shared_ptr<const Features> features;  // functions of shape and seed
+  Array<std::int64_t, 1> places;             // hashed columns of the features; empty if not hashed
   std::shared_ptr<FeatureScale> scale;
   std::vector<std::shared_ptr<Member>> members;
   std::shared_ptr<Pool> pool;
-  // Where labels come late: members that are behind, of which the pool is not used, and
-  // the rows that they have not learned yet.
+  // If labels are delayed: the delayed members, in a model whose pool is not used, and the
+  // rows that they have not learned yet.
   std::shared_ptr<PooledModel> behind;
   std::shared_ptr<Pending> pending;
 

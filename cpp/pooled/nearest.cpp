@@ -13,12 +13,12 @@ namespace rpnb {
 
 namespace {
 
-// Groups of slots, whose least distances give a bound.
+// Groups of slots; their smallest distances give a bound.
 constexpr Index kGroups = 32;
-// Vectors of distances that are kept in registers.
+// Vectors of distances kept in registers.
 constexpr int kTile = 4;
 
-// Set the squared distance of x from each of the first `filled` slots, and of some beyond.
+// Set the squared distances of x from the first `filled` slots, rounded up to whole tiles.
 void fill_distances(Matrix<const float> rows, Vector<const float> x, Index filled,
                     Vector<float> distance) {
   static_assert(kSlotBlock % (kTile * kWideSingles) == 0);
@@ -39,8 +39,8 @@ void fill_distances(Matrix<const float> rows, Vector<const float> x, Index fille
   }
 }
 
-// A bound for the tenth least distance: the tenth least of the least distances of 32
-// groups of slots, since ten groups have a distance that is at most as large.
+// An upper bound of the tenth smallest distance: the tenth smallest of the minima of 32
+// groups of slots, since ten different slots are at most that far.
 float bound_nearest(Vector<const float> distance) {
   std::array<float, kGroups> least;
   std::copy_n(distance.begin(), kGroups, least.begin());
@@ -65,7 +65,7 @@ Nearest find_nearest(Matrix<const float> rows, Vector<const float> x, Index fill
                      Vector<float> distance) {
   fill_distances(rows, x, filled, distance);
   distance.slice(filled, distance.size()).fill(std::numeric_limits<float>::infinity());
-  // Few are within the bound, and only these are sorted.
+  // Few slots are within the bound; only these are sorted.
   const float bound = bound_nearest(distance);
   Nearest nearest;
   std::array<float, kNearest + 1> near;
@@ -76,7 +76,7 @@ Nearest find_nearest(Matrix<const float> rows, Vector<const float> x, Index fill
     }
     for (; close != 0; close &= close - 1) {
       const Index slot = s + std::countr_zero(close);
-      // Behind all that are not farther.
+      // Insert after all that are not farther.
       Index at = nearest.found;
       for (; at > 0 && distance[slot] < near[at - 1]; --at) {
         near[at] = near[at - 1];

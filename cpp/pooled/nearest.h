@@ -17,17 +17,17 @@ namespace rpnb {
 
 // Neighbours that vote.
 inline constexpr Index kNearest = 10;
-// Slots are handled in blocks of this size: arrays of distances are whole blocks.
+// Slots are handled in blocks of this size; arrays of distances consist of whole blocks.
 inline constexpr Index kSlotBlock = 64;
 
 // Slots of the nearest rows, nearest first.
 struct Nearest {
-  std::array<Index, kNearest + 1> slots;  // the last one is for working
+  std::array<Index, kNearest + 1> slots;  // the last entry is working memory
   Index found = 0;
 };
 
 // Find the rows nearest to x (d,) among those in the first `filled` slots of rows
-// (at least d, slots), one feature in each row. `distance` (slots,) is working memory.
+// (at least d, slots), which holds one feature per row. `distance` (slots,) is working memory.
 Nearest find_nearest(Matrix<const float> rows, Vector<const float> x, Index filled,
                      Vector<float> distance);
 
@@ -42,7 +42,7 @@ struct Voters {
 // Throw std::invalid_argument unless the rows in use, min(seen, slots), are of M classes.
 void check_labels_kept(Vector<const std::int64_t> labels, std::int64_t seen, Index slots, Index M);
 
-// Set the score of each class: its frequency, and the votes of the nearest rows.
+// Set the scores of the classes from their frequencies and the votes of the nearest rows.
 void vote(const Voters& voters, const Nearest& nearest, Vector<double> scores);
 
 }  // namespace rpnb

@@ -30,7 +30,7 @@ void observe(Neighbours& state, Vector<const float> x, std::int64_t y, double we
   state.seen[0] += 1;
 }
 
-// Refuse rows of which there are not n, or not of d values.
+// Reject a block that does not have n rows of d values.
 void check_rows(const Neighbours& state, const Rows& given, Index n) {
   require_length("low", given.low.size(0), n);
   require_length("a row of low", given.low.size(1), state.rows.size(0));

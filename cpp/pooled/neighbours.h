@@ -1,4 +1,4 @@
-// Nearest neighbours among the last 500 rows, as they are or projected to 32 dimensions.
+// Nearest neighbours among the last 500 rows, projected to 32 dimensions if there are more.
 //
 // The score is that of nearest.h.
 #pragma once
@@ -11,7 +11,7 @@ namespace rpnb {
 struct Neighbours final : Member {
   // Rows kept.
   static constexpr Index kRows = 500;
-  // Slots, whole blocks of them; no row is in the last ones.
+  // Slots, in whole blocks; the last ones are not used.
   static constexpr Index kSlots = 512;
 
   Array<bool, 1> active;
@@ -29,7 +29,7 @@ struct Neighbours final : Member {
                       field("weight", &Neighbours::weight, "512"),
                       field("seen", &Neighbours::seen, "1")};
   }
-  // Throw std::invalid_argument unless the classes of the rows are among the M ones.
+  // Throw std::invalid_argument unless the labels of the rows are classes.
   void check() const;
 
   static Neighbours begin(const Shape& shape, Vector<const bool> active);

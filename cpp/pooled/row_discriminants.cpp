@@ -11,7 +11,7 @@ namespace rpnb {
 
 namespace {
 
-// Inner products of rows with sums of classes, and of these with each other.
+// Inner products of rows with class sums, and of class sums with each other.
 struct ClassProducts {
   Matrix<double> P;           // (t, M) ⟨φ_r, B_c⟩
   Matrix<double> transposed;  // (M, t) the same
@@ -23,7 +23,7 @@ void fill_class_products(const RowSample& rows, Vector<const double> count,
   const Index t = rows.size();
   const Index M = count.size();
   Workspace workspace;
-  // Both triangles, so that the products of a row with all others lie side by side.
+  // Both triangles, so that the products of a row with all others are contiguous.
   const auto products = workspace.take<float>(t, t);
   for (Index r = 0; r < t; ++r) {
     for (Index s = 0; s <= r; ++s) products(r, s) = products(s, r) = rows.gram(r, s);
@@ -150,7 +150,7 @@ void discriminants_from_rows(const RowSample& rows, Vector<const double> count,
   const auto [ridge, effective] =
       shrinkage(trace / df, square / (df * df), df, dimension, whole / df);
   for (Index r = 0; r < side; ++r) G[place(r, r)] += ridge;
-  // With a ridge of at least 1 there is a factor, unless sums are not finite.
+  // With a ridge of at least 1 this fails only if sums are not finite.
   static_cast<void>(cholesky(G, side));
   const auto X = workspace.take_zeros<double>(side, C);
   fill_offsets(rows, count, total, with, root, X);

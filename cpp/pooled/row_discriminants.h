@@ -1,6 +1,6 @@
-// Linear discriminants from inner products of rows, while rows are fewer than columns.
+// Linear discriminants from inner products of rows, used while rows are fewer than columns.
 //
-// The same V as discriminants() of discriminant.h computes from A = Σφφᵀ. With Φ the rows
+// V is the same that discriminants() of discriminant.h computes from A = Σφφᵀ. With Φ the rows
 // φ_r minus their class's mean, times √w_r, S is ΦᵀΦ, and with G = Φ·Φᵀ Woodbury's identity
 // is
 //

@@ -10,8 +10,8 @@ namespace {
 
 // Standard deviations beyond which scaled values are clipped.
 constexpr double kClip = 6.0;
-// A feature has left its scale when so many of the last rows are outside it, or when its
-// range has fallen to this part of its former deviation.
+// A feature is rescaled if this many of the last rows are outside its scale, or if its range
+// has fallen to this fraction of its former deviation.
 constexpr Index kMany = kLook / 2;
 constexpr double kCollapsed = 1.0 / 64.0;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -19,8 +19,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Compute mean and deviation of feature j from the first n rows kept.
 //
 // Only values further than `beyond` from the old mean count; all do if it is negative.
-// Deviations are divided by the feature's range before they are squared, so that neither
-// huge nor tiny values leave the range of numbers.
+// Deviations are divided by the feature's range before they are squared, which avoids
+// overflow and underflow.
 void fit(FeatureScale& scale, Index j, Index n, double beyond) {
   double total = 0.0;
   double low = kInfinity;
@@ -50,13 +50,13 @@ void fit(FeatureScale& scale, Index j, Index n, double beyond) {
   scale.deviation[j] = varies ? reach * std::sqrt(square) : 1.0;
 }
 
-// Give features that have left their scale another one, by the last 64 rows.
+// Rescale the features that have left their scale, by the last 64 rows.
 //
-// A feature has left it if at least half of its values are beyond the clipping bounds, or
-// differ from what was a constant: then the scale is that of these values, since the
-// others are from before. It has also left it if it varies, but in a range that is small
-// beside its deviation.
-void follow(FeatureScale& scale) {
+// A feature has left its scale if at least half of its values are beyond the clipping
+// bounds, or differ from a former constant: the new scale is then that of these values,
+// since the others are older. It has also left it if it varies within a range that is small
+// relative to its deviation.
+void rescale(FeatureScale& scale) {
   for (Index j = 0; j < scale.mean.size(); ++j) {
     const double bound = scale.constant[j] ? 0.0 : kClip * scale.deviation[j];
     Index outside = 0;
@@ -133,7 +133,7 @@ void FeatureScale::scale_rows(Matrix<const double> X, const Labels& labels_of_ro
     if (!labels_of_rows.known(i)) continue;
     const Index slot = seen[0] < kLastReplay ? seen[0] : seen[0] % kLook;
     keep(*this, slot, X[i], labels_of_rows.y[i], labels_of_rows.weight[i]);
-    if (seen[0] > kLastReplay && seen[0] % kLook == 0) follow(*this);
+    if (seen[0] > kLastReplay && seen[0] % kLook == 0) rescale(*this);
   }
 }
 
@@ -143,7 +143,7 @@ void FeatureScale::keep_last_rows(Matrix<const double> X, const Labels& labels_o
   for (Index i = 0; i < X.size(); ++i) {
     keep(*this, seen[0] % kLook, X[i], labels_of_rows.y[i], labels_of_rows.weight[i]);
   }
-  if (seen[0] / kLook > before / kLook) follow(*this);
+  if (seen[0] / kLook > before / kLook) rescale(*this);
 }
 
 }  // namespace rpnb

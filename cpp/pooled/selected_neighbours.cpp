@@ -19,9 +19,9 @@ namespace {
 
 using State = SelectedNeighbours;
 
-// Standard deviations that 2NI must exceed its expectation by.
+// Standard deviations by which 2NI must exceed its expectation.
 constexpr double kSignificant = 5.0;
-// Values of rows kept, at most, if that leaves 250 rows.
+// Most values of the rows kept, if that leaves at least 250 rows.
 constexpr Index kMostValues = Index{1} << 20;
 constexpr Index kLeastRows = 250;
 // Rows before the first selection.
@@ -37,7 +37,7 @@ Index find_bin(float value) {
   return bin;
 }
 
-// Set x to the features selected of z (p,), times their relevance; return how many.
+// Set x to the selected features of z (p,), times their relevance; return their number.
 Index pick_features(const State& state, Vector<const float> z, std::array<float, State::kMost>& x) {
   if (state.rows.size(1) == 0) return 0;
   Index k = 0;
@@ -77,7 +77,7 @@ void observe(State& state, Vector<const float> z, std::int64_t y, double weight)
   state.clock[0] += 1;
 }
 
-// Σ C log C over bins and classes, less that over bins.
+// Σ C log C over bins and classes, minus that over bins.
 double pair_sum(Matrix<const double> counts) {
   double result = 0.0;
   for (Index v = 0; v < counts.size(0); ++v) {
@@ -93,7 +93,7 @@ double pair_sum(Matrix<const double> counts) {
   return result;
 }
 
-// The best of the features, best first; of equal ones the first comes first.
+// The best features in descending order; of equals, the first comes first.
 struct Ranking {
   std::array<double, State::kMost> value;
   std::array<Index, State::kMost> feature;  // −1 where there are fewer
@@ -115,7 +115,7 @@ struct Ranking {
   }
 };
 
-// Refuse rows of which there are not n, or not of as many features as are kept.
+// Reject a block that does not have n rows, or not as many features as are kept.
 void check_rows(const State& state, const Rows& given, Index n) {
   require_length("z", given.z.size(0), n);
   if (state.rows.size(1) > 0) require_length("a row of z", given.z.size(1), state.rows.size(1));

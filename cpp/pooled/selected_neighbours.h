@@ -1,4 +1,4 @@
-// Nearest neighbours by the few features that are most informative about the class.
+// Nearest neighbours by the few most informative features.
 //
 // Where most of many features are noise, distances in all of them, or in random
 // projections, are noise as well. Each feature is cut into 8 bins at the normal quantiles
@@ -10,14 +10,14 @@
 // 2NI is about χ² with f = 7 (M' − 1) degrees of freedom where a feature is independent of
 // the class (Wilks 1938), M' the number of classes seen. Features with 2NI > f + 5 √(2f),
 // the 4 to 32 best, are selected, and their squared differences weighted by the excess of
-// I over f/2N, relative to the best. They are selected again when the number of rows has
-// grown by a quarter. The score is that of nearest.h, among the last 1,000 rows, fewer
-// where p > 1,048.
+// I over f/2N, relative to the best. The selection is repeated when the number of rows has
+// grown by a quarter. The score is that of nearest.h, among the last 1,000 rows, fewer if
+// p > 1,048.
 //
 // Selection by mutual information follows Lewis, "Feature selection and feature extraction
-// for text categorization" (1992); threshold and weights are our own. It is a member where
-// p > 32; with more than 200,000 pairs of a feature and a class it only gives class
-// frequencies.
+// for text categorization" (1992); threshold and weights are our own. The member is used if
+// p > 32; with more than 200,000 pairs of a feature and a class, its scores are the class
+// frequencies only.
 #pragma once
 
 #include "../record.h"
@@ -26,15 +26,15 @@
 namespace rpnb {
 
 struct SelectedNeighbours final : Member {
-  // Rows kept, at most.
+  // Most rows that are kept.
   static constexpr Index kRows = 1000;
-  // Slots, whole blocks of them.
+  // Slots, in whole blocks.
   static constexpr Index kSlots = 1024;
-  // Features selected, at least and at most.
+  // Bounds of the number of selected features.
   static constexpr Index kLeast = 4;
   static constexpr Index kMost = 32;
   static constexpr Index kBins = 8;
-  // Pairs of a feature and a class, at most.
+  // Most pairs of a feature and a class.
   static constexpr Index kMostPairs = 200'000;
 
   Array<bool, 1> active;
@@ -46,7 +46,7 @@ struct SelectedNeighbours final : Member {
   Array<std::int64_t, 1> chosen;  // the features selected, −1 where there are fewer
   Array<float, 1> relevance;      // square roots of the weights of their differences
   Array<float, 2> near;           // the rows kept in these features, times `relevance`
-  Array<std::int64_t, 1> clock;   // rows learned, and after how many features are selected
+  Array<std::int64_t, 1> clock;   // rows learned, and the number at which to select again
 
   static constexpr auto fields() {
     using Record = SelectedNeighbours;
@@ -68,7 +68,7 @@ struct SelectedNeighbours final : Member {
   static Index rows_kept(Index p);
   static SelectedNeighbours begin(const Shape& shape, Vector<const bool> active);
 
-  // Select features by their mutual information, and set when to do so again.
+  // Select features by their mutual information, and schedule the next selection.
   void select();
 
   void score_rows(const Rows& given, const Scores& scores) const override;

@@ -13,11 +13,11 @@ namespace rpnb {
 
 namespace {
 
-// After multiples of these, before and after row kEarly, V may be recomputed.
+// V may be recomputed after multiples of these rows, before and after row kEarly.
 constexpr Index kEarlyGroup = 64;
 constexpr Index kGroup = 128;
 constexpr Index kEarly = 1024;
-// Rows after which V is recomputed, at most.
+// Most rows between recomputations of V.
 constexpr Index kLongest = 4096;
 
 Index group_of(Index seen) { return seen < kEarly ? kEarlyGroup : kGroup; }
@@ -70,12 +70,12 @@ void SharedCovariance::learn_rows(const Rows& rows, const Labels& known, const S
   }
   Index i = 0;
   while (i < n) {
-    // Up to the row after which something is due.
+    // Process rows up to the one after which something is due.
     Index left = 0;
     if (seen[0] < kFirst) {
       left = std::min(scores.wanted() ? next[0] - seen[0] : n, kFirst - seen[0]);
     } else {
-      // Rows summed elsewhere count in `seen` and are not among those kept.
+      // Rows summed by `sum_rows` count in `seen` but are not kept.
       const Index group = group_of(seen[0]);
       left = std::min(group - seen[0] % group, kFirst - pending[0]);
     }
@@ -87,7 +87,6 @@ void SharedCovariance::learn_rows(const Rows& rows, const Labels& known, const S
       if (known.known(k)) keep(rows.phi[k], known.y[k], known.weight[k]);
     }
     if (left == 0) {
-      // With the last row of a batch, or when it is due.
       if (seen[0] < kFirst) {
         refresh();
       } else if (seen[0] >= next[0]) {
@@ -183,7 +182,7 @@ void SharedCovariance::keep(Vector<const float> phi, std::int64_t y, double w) {
 // Add the rows kept to A.
 void SharedCovariance::add_pending() {
   if (seen[0] <= kFirst) {
-    // V of the first rows is computed from their inner products once more.
+    // The last time that V is computed from inner products.
     refresh_from_rows();
     next[0] = next_refresh(seen[0]);
   }

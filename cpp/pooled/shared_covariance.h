@@ -1,10 +1,10 @@
 // Linear discriminants with a shared covariance on rectified random projections.
 //
-// The sums, and how discriminants follow from them, are in discriminant.h. V is recomputed
-// when the number of rows learned has grown by an eighth; after row 256 by a fifth, at most
-// by 4,096, at the end of a group of 128 rows, 64 up to row 1,024. Up to 256 rows are
-// collected, and added to A = Σφφᵀ at once. Of the first 256 rows, V is computed from inner
-// products of rows (row_discriminants.h), fewer than φ has columns.
+// Formulas are in discriminant.h. V is recomputed when the number of rows learned has grown
+// by an eighth; after row 256 by a fifth, at most by 4,096, and only at the end of a group of
+// 128 rows (64 up to row 1,024). Up to 256 rows are collected before they are added to
+// A = Σφφᵀ. While there are at most 256 rows, fewer than φ has columns, V is computed from
+// inner products of rows (row_discriminants.h).
 #pragma once
 
 #include "../record.h"
@@ -14,25 +14,25 @@
 namespace rpnb {
 
 struct SharedCovariance final : Member {
-  // Rows kept at most. V of the first ones is computed from their inner products.
+  // Most rows that are kept. V of the first ones is computed from their inner products.
   static constexpr Index kFirst = 256;
 
   Array<bool, 1> active;
-  Array<double, 1> class_weight;     // weight learned of each class
+  Array<double, 1> class_weight;     // weight of the rows of each class
   Array<double, 1> log_count;        // log(class_weight + ½)
   Array<double, 2> B;                // sum of φ of each class
-  Array<double, 1> A;                // sum of φφᵀ of all rows but those kept, in blocks
+  Array<double, 1> A;                // sum of φφᵀ of all rows except those kept, in blocks
   Array<float, 2> V;                 // the directions; C is M rounded up to a multiple of 8
   Array<float, 1> offset;            // the constants
   Array<float, 1> kept;              // rows of φ not yet in A: [block of 16 columns][row][16]
   Array<std::int64_t, 1> labels;     // their classes
   Array<double, 1> weight;           // their weights
   Array<float, 2> gram;              // inner products of the first rows, lower triangle
-  Array<std::int64_t, 1> done;       // rows whose inner products are there
+  Array<std::int64_t, 1> done;       // rows whose inner products are computed
   Array<std::int64_t, 1> pending;    // rows kept
   Array<std::int64_t, 1> seen;       // rows learned
-  Array<std::int64_t, 1> next;       // after how many V is recomputed
-  Array<std::int64_t, 1> dimension;  // columns of φ that are not just padding
+  Array<std::int64_t, 1> next;       // value of `seen` at which V is recomputed
+  Array<std::int64_t, 1> dimension;  // columns of φ that are not padding
 
   static constexpr auto fields() {
     using S = SharedCovariance;
@@ -69,9 +69,9 @@ struct SharedCovariance final : Member {
 
   // Add all rows kept to A.
   void settle();
-  // Recompute what follows from sums: the logarithms of the counts, and V.
+  // Recompute what is derived from the sums: the logarithms of the counts, and V.
   void refresh_all();
-  // Add labelled rows to the sums alone, in groups of 128.
+  // Add labelled rows to the sums only, in groups of 128.
   void sum_rows(Matrix<const float> phi, const Labels& labels);
 
  private:
@@ -84,7 +84,7 @@ struct SharedCovariance final : Member {
   void refresh_from_rows();
 };
 
-// After how many rows V is recomputed next, if it was after `seen`.
+// The number of rows after which V is next recomputed, if it was after `seen`.
 Index next_refresh(Index seen);
 
 }  // namespace rpnb

@@ -8,12 +8,12 @@ namespace rpnb {
 
 namespace {
 
-// Weight of the class frequencies, and of rows by chance.
+// Weight of the prior, in rows.
 constexpr double kPrior = 2.0;
 // Below 1, so that no class is impossible.
 constexpr double kMostKappa = 1.0 - 1e-9;
 
-// The scores of a row after one of class a, or after none if a < 0.
+// The scores of a row that follows one of class a, or none if a < 0.
 void score(const Transitions& state, std::int64_t a, Vector<double> scores) {
   const Index M = state.class_weight.size();
   Index active = 0;

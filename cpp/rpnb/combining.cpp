@@ -14,7 +14,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLogTwoPi = 1.8378770664093453;
 constexpr double kFarthest = 1e300;
 
-// Subtract log Σ exp, in a way that keeps the digits of 1 − posterior of `best`.
+// Subtract log Σ exp, keeping the digits of 1 − posterior of `best`.
 void normalise(Vector<double> row, Index best) {
   if (best < 0) {
     row.fill(std::numeric_limits<double>::quiet_NaN());

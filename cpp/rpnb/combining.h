@@ -1,16 +1,16 @@
 // Rules that combine the K members' posteriors: Kittler, Hatef, Duin & Matas (1998).
 //
-// The paper's rule, equation (6), needs no member's posterior and is in scoring.h. The
-// rules here do: each member's log posterior is normalised over the classes, and the rule
-// is applied to the K log posteriors of each class. Scores are logarithms wherever the rule
-// allows, so that classes can be compared even where posteriors underflow.
+// The paper's rule, equation (6), does not need the members' posteriors and is in scoring.h.
+// The rules here do: each member's log posterior is normalised over the classes, and the
+// rule is applied to the K log posteriors of each class. Scores are logarithms where the
+// rule allows, so that classes can be compared even if posteriors underflow.
 #pragma once
 
 #include "densities.h"
 
 namespace rpnb::bayes {
 
-// kLogSum is the paper's rule; the numbers are the places in `COMBINERS` of Python.
+// kLogSum is the paper's rule; the order is that of `COMBINERS` in Python.
 enum class Rule { kLogSum, kSum, kProduct, kVote, kMax, kMin, kMedian };
 inline constexpr Index kRules = 7;
 

@@ -77,8 +77,8 @@ double Contest::bound(const double* scores, const ErrorBounds& bounds, Index m) 
   return bounds.bound(scores[m], constant_[m], mean_norm_[m], precision_norm_[m], bias_[m]);
 }
 
-// A class with the largest score of those that are active; −1 if none is. A NaN does not lead
-// unless there is nothing else.
+// An active class with the largest score; −1 if no class is active. A NaN leads only if all
+// scores are NaN.
 Index Contest::find_largest(const double* scores) const {
   Doubles highest = repeat(-kInfinity);
   Doubles best = repeat(-1.0);
@@ -104,7 +104,7 @@ Index Contest::find_largest(const double* scores) const {
   return found;
 }
 
-// How many classes may have a score of at least `lowest`.
+// The number of classes whose score may be at least `lowest`.
 double Contest::count_rivals(const double* scores, const ErrorBounds& bounds, double lowest) const {
   Doubles count = repeat(0.0);
   for (Index m = 0; m < padded_; m += kDoubles) {
@@ -119,7 +119,8 @@ double Contest::count_rivals(const double* scores, const ErrorBounds& bounds, do
   return sum(count);
 }
 
-// Set the classes that may have a score of at least `lowest`; return whether only `best` may.
+// Set `rivals` to the classes whose score may be at least `lowest`; return whether that is only
+// `best`.
 bool Contest::list_rivals(const double* scores, const ErrorBounds& bounds, Index best,
                           double lowest, Vector<bool> rivals) const {
   bool certain = true;

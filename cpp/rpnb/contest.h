@@ -1,4 +1,5 @@
-// Which class leads by single-precision scores, which others may, from their error bounds.
+// The leading class by single-precision scores, and the classes that might lead, given their
+// error bounds.
 #pragma once
 
 #include "../workspace.h"
@@ -7,14 +8,14 @@
 
 namespace rpnb::bayes {
 
-// The class with the largest score in single precision, and whether it has the largest in
-// double precision, too.
+// The class with the largest single-precision score, and whether it certainly has the largest
+// double-precision score.
 struct Leader {
   Index label;
   bool certain;
 };
 
-// What bounds and comparisons need of the classes, in arrays padded to whole vectors.
+// Compares the scores of classes; what it needs of each class is padded to whole vectors.
 class Contest {
  public:
   // The arrays are taken from the workspace.
@@ -23,9 +24,9 @@ class Contest {
   // Columns of an array of scores: M, padded.
   [[nodiscard]] Index padded() const { return padded_; }
 
-  // Take over what has changed of class m: its density, its prior, or being eligible.
+  // Update class m after its density, its prior or its eligibility has changed.
   void update_class(Index m);
-  // Take over the class of a row that was counted, and all priors that changed with it.
+  // Update the class of a row that was counted, and all priors that changed with it.
   void update_counts(Index y);
 
   // Find the leader of a row by its single-precision scores, padded.

@@ -1,8 +1,8 @@
 // The normal densities of the classes: their moments combined with the prior's.
 //
-// A prediction reads nothing but the densities, equation (4). They are derived from the
-// moments whenever these change, which for a stream with many mistakes is a good part of
-// all work: `learn_density` updates moments and density in one loop over the columns.
+// Predictions read only the densities, equation (4). They are derived from the moments
+// whenever these change, which dominates the cost of streams with many mistakes: so
+// `learn_density` updates moments and density in one loop over the columns.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace rpnb::bayes {
 
-// Initial mean and variance of every column, which count as `weight` rows.
+// Initial mean and variance of every column; they count as `weight` rows.
 struct Prior {
   double mean;
   double variance;
   double weight;
-  double floor;  // smallest variance that is ever read
+  double floor;  // smallest variance that is used
 };
 
 // Normal densities of M classes, derived from moments and prior: equation (4).
@@ -25,8 +25,8 @@ struct Gaussians {
   Array<double, 2> mean;       // μ
   Array<double, 2> precision;  // 1/σ²
   Array<double, 1> constant;   // −Σ log(√(2π)·σ): a class's log density at its mean
-  // How often each class has been derived: whoever keeps a copy can tell that it is outdated.
-  // Not part of the record, and empty before the first time.
+  // Number of updates of each class, by which outdated copies are recognised. Not part of the
+  // record; initially empty.
   Array<std::int64_t, 1> version;
 
   static constexpr auto fields() {
@@ -35,7 +35,7 @@ struct Gaussians {
                       field("constant", &Gaussians::constant, "M")};
   }
 
-  // Those of M classes, to be filled by `refresh`.
+  // Densities of M classes, to be filled by `refresh`.
   static Gaussians empty(Index M, Index F);
 
   [[nodiscard]] Index classes() const { return mean.size(0); }
@@ -52,10 +52,10 @@ void refresh(Gaussians& gaussians, Index m, const Moments& moments, const Prior&
 void learn_density(Gaussians& gaussians, Index m, Moments& moments, const Prior& prior,
                    Vector<const double> z, double weight);
 
-// A variance above this would overflow when it is multiplied by the number of columns.
+// A larger variance might overflow when multiplied by the number of columns.
 inline constexpr double kLargestVariance = 1e300;
 
-// What combines a class's moments with the prior by Theorem 1, in all columns alike.
+// The factors that combine a class's moments with the prior by Theorem 1, the same in all columns.
 class WithPrior {
  public:
   // For moments of total weight `seen`. If neither has any weight, the density is the
@@ -92,22 +92,22 @@ class WithPrior {
   double inverse_;  // one over the total weight
 };
 
-// The product of all variances, kept as mantissas and sums of exponents.
+// The product of all variances, as mantissas and sums of exponents.
 //
-// So a product of F variances neither overflows nor needs F logarithms. A mantissa is
-// 1 ≤ m < 2; the exponents are biased: 1023 is to be subtracted for each factor.
+// So the product of F variances does not overflow, and its logarithm takes five logarithms
+// instead of F. A mantissa is 1 ≤ m < 2; exponents are biased by 1023 per factor.
 class Volume {
  public:
-  // Factors of a lane between two calls of `normalise`, at most; columns, four times as many.
+  // Most factors per lane between calls of `normalise`, and columns, four times as many.
   static constexpr Index kFactors = 512;
   static constexpr Index kColumns = kFactors * kDoubles;
 
-  // Multiply by four variances. All vectors come before the first single number.
+  // Multiply by four variances. All vectors must come before the first single variance.
   [[gnu::always_inline]] void multiply(Doubles variance) {
     mantissas_ = mantissas_ * mantissa(variance);
     exponents_ = exponents_ + exponent(variance);
   }
-  // Make the mantissas such again: products of so many are at most 2⁵¹³.
+  // Normalise the mantissas to [1, 2); before, they are below 2⁵¹³.
   void normalise() {
     exponents_ = exponents_ + (exponent(mantissas_) - 1023.0);
     mantissas_ = mantissa(mantissas_);
@@ -128,7 +128,7 @@ class Volume {
   }
 
  private:
-  // Takes values, so that the members above need not be in memory.
+  // Takes values, so that the members can stay in registers.
   static double log_density_at_mean(Index F, Doubles mantissas, double rest, double powers);
 
   Doubles mantissas_ = repeat(1.0);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "../calibration/conformal.h"
 #include "../workspace.h"
 #include "projection.h"
 #include "scoring.h"
@@ -27,7 +26,7 @@ void score_row(const Model& model, Vector<const double> z, Vector<double> scores
   combine(model.rule, posterior, scores);
 }
 
-// Scores of classes that are not active are −∞, and none of them leads.
+// The same, with −∞ for classes that are not active; returns the leading class.
 Index score_active(const Model& model, Vector<const double> z, Vector<double> scores) {
   const auto& eligible = model.classes->eligible;
   score_row(model, z, scores);
@@ -60,7 +59,7 @@ void code_row(const Model& model, Vector<const double> z, Vector<const double> s
   complete_codes(model, z, label, codes);
 }
 
-// Count a row with a label, which was predicted as `label`, and learn it if it is to be.
+// Count a labelled row, which was predicted as `label`, and learn it if `learn` requires.
 void learn_labelled(Model& model, Learn learn, Index label, Index y, double weight,
                     Vector<const double> z) {
   count_row(model, y, weight);
@@ -71,22 +70,17 @@ void learn_labelled(Model& model, Learn learn, Index label, Index y, double weig
   }
 }
 
-// Write a row's probabilities and thresholds, then let calibration learn from it.
+// Write a row's probabilities, then calibrate by it.
 void mix_then_learn(Model& model, Vector<const double> scores, Index label, Index y,
-                    Vector<double> P, Vector<double> thresholds) {
+                    Vector<double> P) {
   Calibration& calibration = *model.calibration;
   mix(calibration.weights, scores, model.smallest_temperature(), P);
-  std::copy(calibration.thresholds.begin(), calibration.thresholds.end(), thresholds.begin());
-  if (y < 0) return;
-  // These are the probabilities that sets are made of, of every row.
-  if (scores[y] > -kInfinity) learn_threshold(calibration.thresholds, P[y]);
-  if (is_calibration_row(model.n_seen)) {
-    Workspace workspace;
-    const auto codes = workspace.take<Code>(model.M());
-    write_codes(scores, model.classes->eligible, label, cell_scale(model.smallest_temperature()),
-                codes);
-    learn_codes(calibration, codes, y, false);
-  }
+  if (y < 0 || !is_calibration_row(model.n_seen)) return;
+  Workspace workspace;
+  const auto codes = workspace.take<Code>(model.M());
+  write_codes(scores, model.classes->eligible, label, cell_scale(model.smallest_temperature()),
+              codes);
+  learn_codes(calibration, codes, y);
 }
 
 }  // namespace
@@ -97,7 +91,7 @@ void learn_predicted(Model& model, Vector<const double> z, Vector<const double> 
     Workspace workspace;
     const auto codes = workspace.take<Code>(model.M());
     code_row(model, z, scores, label, codes);
-    learn_codes(*model.calibration, codes, y, true);
+    learn_codes(*model.calibration, codes, y);
   }
   learn_labelled(model, learn, label, y, weight, z);
 }
@@ -116,7 +110,7 @@ void run_exact(Model& model, const Block& block) {
   }
 }
 
-void run_scored(Model& model, const Block& block, Matrix<double> out, Matrix<double> thresholds) {
+void run_scored(Model& model, const Block& block, Matrix<double> out) {
   Workspace workspace;
   const auto z = workspace.take<double>(model.F());
   const auto unmixed = workspace.take<double>(model.M());
@@ -127,7 +121,7 @@ void run_scored(Model& model, const Block& block, Matrix<double> out, Matrix<dou
     const Index label = score_active(model, z, scores);
     const Index y = block.labelled(i) ? block.y[i] : -1;
     block.labels[i] = label;
-    if (model.calibration) mix_then_learn(model, scores, label, y, out[i], thresholds[i]);
+    if (model.calibration) mix_then_learn(model, scores, label, y, out[i]);
     if (y >= 0) learn_labelled(model, block.learn, label, y, block.weight_of(i), z);
   }
 }

@@ -1,8 +1,8 @@
 // The passes over rows in double precision, one observation at a time.
 //
-// `run_exact` is the algorithm of the paper (section 2.3) row by row: project, predict, and
-// learn if the prediction was wrong. The other passes are faster and give the same labels
-// and state, to the bit.
+// `run_exact` is the algorithm of the paper (section 2.3), row by row: project, predict, and
+// learn if the prediction was wrong. The other passes are faster and give the same labels and
+// state, to the bit.
 #pragma once
 
 #include "model.h"
@@ -12,10 +12,9 @@ namespace rpnb::bayes {
 // Predict each row, then learn from it.
 void run_exact(Model& model, const Block& block);
 
-// The same, and write what was known of each row before it was learned: to `out` (n, M) the
-// probabilities of a calibrated model, or else the scores, −∞ of a class that is not active;
-// to `thresholds` (n, coverages) those of prediction sets, where the model is calibrated.
-void run_scored(Model& model, const Block& block, Matrix<double> out, Matrix<double> thresholds);
+// The same, and write to `out` (n, M) what each row was predicted by: the probabilities of a
+// calibrated model, or else the scores, −∞ for classes that are not active.
+void run_scored(Model& model, const Block& block, Matrix<double> out);
 
 // Write the scores (n, M) of rows; the largest wins.
 //
@@ -28,8 +27,8 @@ void score_rows(const Model& model, Matrix<const double> X, bool projected, Matr
 void learn_predicted(Model& model, Vector<const double> z, Vector<const double> scores, Index label,
                      Index y, double weight, Learn learn);
 
-// Write the codes of calibration that are kUncertainCode (M,) of a projected row z (F,) that
-// was predicted as `best`.
+// Replace the codes (M,) that are kUncertainCode, for a projected row z (F,) that was
+// predicted as `best`.
 void complete_codes(const Model& model, Vector<const double> z, Index best, Vector<Code> codes);
 
 // Add rows, each to its class, to the moments `into`.
@@ -41,8 +40,8 @@ void accumulate_rows(const Model& model, Matrix<const double> X, bool projected,
 
 // Merge the moments that `batch` has of class y: equations (7) and (8).
 //
-// The earlier moments fade once, by the total weight of the batch: rows of one batch have
-// no order, so none of them fades because of another.
+// The earlier moments fade once, by the total weight of the batch: rows of a batch have no
+// order, so none fades because of another.
 void learn_batch(Model& model, Index y, const Moments& batch);
 
 }  // namespace rpnb::bayes

@@ -26,11 +26,11 @@ constexpr int kClasses = 2;
 constexpr Index kRows = kVectors * kWideDoubles;
 static_assert(kStep % kRows == 0);
 
-// Rows and columns of the matrix that inner products are taken of at a time.
+// Rows and columns of the matrix in a tile of inner products.
 constexpr int kTile = 4;
 constexpr Index kColumns = 256;
 
-// Far beyond this, terms of a double-precision score are limited (scoring.h).
+// Far beyond this, terms of a double-precision score are clipped (scoring.h).
 constexpr double kFarthestSize = 1e147;
 
 Index rounded_up(Index value, Index step) { return (value + step - 1) / step * step; }
@@ -110,7 +110,7 @@ class Forms::Builder {
   }
 
  private:
-  // Weigh the columns by w, write w·μ' below them, and sum w·μ'².
+  // Weight the columns by w, write w·μ' below them, and sum w·μ'².
   void weigh(const double* mean, const double* precision) {
     double* const w = precision_.data();
     double* const moved = moved_.data();
@@ -181,7 +181,7 @@ class Forms::Builder {
     to[0] = kSlack * (g * m * m + f * height + 0.5 * r * height * height + (r + v) * c);
     to[1] = kSlack * (2.0 * g * t * m + n * height + f * slope + r * slope * height);
     to[2] = kSlack * (g * t * t + n * slope + 0.5 * r * slope * slope);
-    // Where s is larger, or not a number, nothing is known.
+    // If s is larger, or NaN, there is no bound.
     const double farthest = (kFarthestSize - m) / t;
     forms_.farthest_ = std::min(forms_.farthest_, farthest > 0.0 ? farthest : 0.0);
   }
@@ -220,14 +220,14 @@ Forms::Forms(const Model& model, Vector<const double> x0)
   for (Index m = 0; m < M_; ++m) builder.build(m);
 }
 
-// The rows of a step are the columns of arrays.
+// The rows of a step, stored as the columns of arrays.
 struct Forms::RowsInStep {
   RowsInStep(Workspace& workspace, Index p, Index M)
       : centred(workspace.take<double>(p, kStep)),
         lengths(workspace.take<double>(kStep)),
         values(workspace.take<double>(rounded_up(M, kClasses), kStep)) {}
 
-  // Take over rows X (n, p), padded by zeros.
+  // Centre rows X (n, p) into the arrays, padded by zeros.
   void centre(Matrix<const double> X, Vector<const double> origin) {
     count = X.size();
     padded = rounded_up(count, kRows);
@@ -298,9 +298,8 @@ void Forms::evaluate(RowsInStep& rows) const {
   }
 }
 
-// The leader is the class whose score has the largest lower bound; it is certain where no
-// other upper bound is as large. A NaN never leads where there is a number, and is never
-// certain.
+// The leader is the class whose score has the largest lower bound; it is certain if no other
+// upper bound is as large. A NaN leads only if all scores are NaN, and is never certain.
 void Forms::find_leaders(const RowsInStep& rows, Vector<std::int64_t> labels,
                          Vector<bool> certain) const {
   const auto& eligible = model_.classes->eligible;
@@ -336,7 +335,7 @@ void Forms::find_leaders(const RowsInStep& rows, Vector<std::int64_t> labels,
   }
 }
 
-// Decide the rows that are not certain in double precision.
+// Decide the uncertain rows in double precision.
 void Forms::decide(Matrix<const double> X, Vector<const bool> certain,
                    Vector<std::int64_t> labels) const {
   constexpr Index kTogether = 2;

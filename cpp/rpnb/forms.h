@@ -1,5 +1,5 @@
-// Scores as quadratic forms of the observation, with error bounds: the fastest way to predict
-// many rows of few features.
+// Scores as quadratic forms of the observation, with error bounds: the fastest pass for
+// predicting many rows of few features.
 //
 // Under equation (6) a class's score is a sum of squares of numbers that are linear in the
 // observation. Multiplied out it is a polynomial of degree two in p variables, whatever the
@@ -12,16 +12,16 @@
 //
 // the sums without index over the F columns. A row costs about ½p² operations per class
 // instead of F·p and 2·F per class; building the form of a class costs ½p²·F. The error bound
-// is derived in docs/algorithm.md, "The quadratic path".
+// is derived in docs/explanation/passes.md, "The quadratic path".
 //
-// Forms are those of a model that does not learn meanwhile.
+// The model must not learn while its forms are in use.
 #pragma once
 
 #include "model.h"
 
 namespace rpnb::bayes {
 
-// Products and features: the number of coefficients of a form.
+// The number of coefficients of a form: products of features, and features.
 inline Index form_terms(Index p) { return p * (p + 3) / 2; }
 
 class Forms {
@@ -58,7 +58,7 @@ class Forms {
   Array<double, 1> start_;    // the value at the origin, constant and prior included
   // The bound of |value − score| is a polynomial of |x'|.
   Array<double, 2> bound_;  // its three coefficients, for each class
-  double farthest_;         // |x'| from which nothing is known
+  double farthest_;         // |x'| from which there is no bound
 };
 
 }  // namespace rpnb::bayes

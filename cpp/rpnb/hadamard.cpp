@@ -14,7 +14,7 @@ namespace rpnb {
 
 namespace {
 
-// Changes of the seed, so that D, Π and E are independent.
+// Changes of the seed that make D, Π and E independent.
 constexpr std::uint64_t kPermutation = 0x7065726D75746174;
 constexpr std::uint64_t kSecond = 0x7365636F6E647369;
 
@@ -99,7 +99,7 @@ Hadamard Hadamard::draw(std::uint64_t seed, Vector<const std::uint64_t> features
   for (Index t = 0; t < T; ++t) {
     const auto places = drawn.places_[t];
     std::iota(places.begin(), places.end(), std::int64_t{0});
-    // By key; equal keys, of which there may be some in single precision, in their order.
+    // Sort by key; equal keys, which single precision may give, keep their order.
     std::sort(places.begin(), places.end(), [&](std::int64_t a, std::int64_t b) {
       return keys(a, t) < keys(b, t) || (keys(a, t) == keys(b, t) && a < b);
     });

@@ -9,7 +9,7 @@
 // An entry is a sum of p₂ random signs over √p₂, nearly normal, of mean 0 and variance 1.
 // Entries of one column are uncorrelated, and the columns of a block are orthogonal where p
 // is a power of two, so that a whole block preserves all distances. One transform alone
-// would give entries ±1, and where one feature dominates, all columns would be alike.
+// would give entries ±1: if one feature dominated, all columns would be alike.
 #pragma once
 
 #include <cstdint>

@@ -24,8 +24,7 @@ void count_row(Model& model, Index y, double weight) {
     return;
   }
   if (model.keep < 1.0) {
-    // P(y) is a class's share of the stream: a class that no longer occurs must lose its
-    // share.
+    // P(y) is a class's share of the stream, which a class that no longer occurs must lose.
     const double left = pow(model.keep, weight);
     for (double& seen : classes.seen) seen *= left;
     set_bias_from_counts(classes, model.count_factor);

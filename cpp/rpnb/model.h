@@ -16,9 +16,9 @@ namespace rpnb::bayes {
 // Which of M classes may be predicted, their counts and prior probabilities.
 struct ClassState {
   Array<bool, 1> eligible;  // whether the class is active: declared or seen
-  Array<double, 1> seen;    // weight of all rows seen of the class, learned or not; it fades
-                            // as the moments do where the prior follows it
-  Array<double, 1> bias;    // K·log P(y_m), up to a constant common to all classes
+  Array<double, 1> seen;    // weight of all rows of the class, learned or not; fades as the
+                            // moments do if the prior follows it
+  Array<double, 1> bias;    // K·log P(y_m), up to a constant
 
   static constexpr auto fields() {
     return std::tuple{field("eligible", &ClassState::eligible, "M"),
@@ -34,16 +34,16 @@ struct ProjectionMatrix {
   double max_column_norm = 0.0;       // largest Euclidean norm of a column of R
 };
 
-// What is kept between calls with single rows; see one_row.h. Whoever does not get the lock
-// goes without.
+// The cache between calls with single rows: see one_row.h. A thread that cannot get the lock
+// does without it.
 struct OneRowMemory {
   std::mutex lock;
   // The last row:
-  Array<double, 1> x;      // (p,), or none
+  Array<double, 1> x;      // (p,), or empty
   Array<double, 1> z;      // (F,) its projection
   Index label = -1;        // its prediction
-  std::int64_t seen = -1;  // how many rows the model had seen then
-  // Densities in single precision, and how many rows were predicted without them:
+  std::int64_t seen = -1;  // `n_seen` of the model at that time
+  // Densities in single precision, and the rows predicted since they are outdated:
   SingleDensities singles;
   Index waited = 0;
 
@@ -59,12 +59,12 @@ struct Model {
   Index K;
   Rule rule;
   Prior prior;
-  double keep;          // γ: how much of the past is left after a row of weight one
-  double count_factor;  // K where the prior follows the counts `seen`, 0 where it is fixed
+  double keep;          // γ: share of the past that is left after a row of weight 1
+  double count_factor;  // K if the prior follows the counts `seen`, 0 if it is fixed
   std::shared_ptr<Moments> moments;
   std::shared_ptr<Gaussians> gaussians;
   std::shared_ptr<ClassState> classes;
-  std::shared_ptr<Calibration> calibration;  // none where probabilities are not learned
+  std::shared_ptr<Calibration> calibration;  // null if probabilities are not learned
   std::int64_t n_seen = 0;                   // rows seen
   std::int64_t n_updates = 0;                // rows that changed the moments
   OneRowMemory memory;
@@ -72,8 +72,8 @@ struct Model {
   [[nodiscard]] Index M() const { return moments->classes(); }
   [[nodiscard]] Index F() const { return moments->columns(); }
 
-  // The smallest temperature of calibration: the middle of the grid is K, as members are
-  // averaged.
+  // The smallest temperature of calibration; the middle of the grid is K, an average of the
+  // members.
   [[nodiscard]] double smallest_temperature() const;
 };
 
@@ -104,7 +104,7 @@ struct Block {
 
   [[nodiscard]] Index size() const { return X.size(); }
   [[nodiscard]] double weight_of(Index i) const { return weight[weight.size() > 1 ? i : 0]; }
-  // Whether row i has a label that is counted, at least.
+  // Whether row i has a label that is used.
   [[nodiscard]] bool labelled(Index i) const { return learn != Learn::kNothing && y[i] >= 0; }
   // Whether row i, predicted as `label`, is to be learned.
   [[nodiscard]] bool learned(Index i, Index label) const {

@@ -1,10 +1,10 @@
 // Observed moments of each class: weight, mean and scatter of every column.
 //
-// Theorem 1 of the paper, and with it equations (7) to (10), gives the mean and the
-// variance of all observations from those of two parts. Kept here are the weight of the
-// observations, their mean and their *scatter* (the sum of squared deviations from the
-// mean): in this form the theorem has no cancellation. The prior's mean and variance are
-// not observations: they are kept apart, and combined with the moments in densities.h.
+// Theorem 1 of the paper, and with it equations (7) to (10), gives the mean and the variance
+// of all observations from those of two parts. The state is the weight of the observations,
+// their mean and their *scatter*, the sum of squared deviations from the mean: in this form
+// the theorem involves no cancellation. The prior's mean and variance are not observations;
+// they are combined with the moments in densities.h.
 #pragma once
 
 #include "../record.h"
@@ -22,14 +22,14 @@ struct Moments {
                       field("scatter", &Moments::scatter, "M F")};
   }
 
-  // Those of classes without observations: zeros.
+  // Moments of classes without observations: zeros.
   static Moments empty(Index M, Index F);
 
   [[nodiscard]] Index classes() const { return mean.size(0); }
   [[nodiscard]] Index columns() const { return mean.size(1); }
 };
 
-// What an observation of weight w changes in a class of weight n, in all columns alike.
+// How an observation of weight w changes a class of weight n, the same in all columns.
 struct Step {
   double share;    // w/(n + w)
   double between;  // n·w/(n + w)
@@ -43,7 +43,7 @@ struct Step {
   return {share, before * share};
 }
 
-// Move mean and scatter, of one column or of a vector of them, by an observation z.
+// Update mean and scatter, of one column or of a vector of them, by an observation z.
 template <class V>
 [[gnu::always_inline]] inline void add_to(V& mean, V& scatter, V z, const Step& step) {
   const V delta = z - mean;
@@ -75,7 +75,7 @@ void merge(Moments& into, Index m, const Moments& other, Index o);
 // scatter that rounding makes negative is set to zero.
 void unmerge(Moments& out, Index m, const Moments& part, Index o);
 
-// Make class m one without observations.
+// Set the moments of class m to zero.
 void clear(Moments& moments, Index m);
 
 }  // namespace rpnb::bayes

@@ -1,4 +1,4 @@
-// Gaussian naive Bayes on the features themselves, learned from every row.
+// Gaussian naive Bayes on the raw features, learned from every row.
 //
 // A reference learner: the same moments and scores as RPNB's, but of the features instead of
 // their projections, and with class priors equal to the classes' frequencies.
@@ -12,11 +12,11 @@ namespace rpnb::bayes {
 
 // The state of the learner, over M classes and p features.
 struct NaiveBayes {
-  Prior prior;  // of weight zero: only its floor is used, and its variance before the first row
+  Prior prior;  // has weight 0: only its floor is used, and its variance before the first row
   Moments& moments;
   Gaussians& gaussians;
   Vector<bool> eligible;    // (M,) whether the class has been declared or seen
-  Vector<double> log_seen;  // (M,) logarithm of the weight seen of the class, or −∞
+  Vector<double> log_seen;  // (M,) log of the weight of the class's rows, or −∞
 };
 
 // Predict each row of X (n, p), then learn it if it has a label.

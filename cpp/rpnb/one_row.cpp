@@ -12,10 +12,10 @@ namespace rpnb::bayes {
 
 namespace {
 
-// Bring the densities in single precision up to date, if that pays; return whether they are.
+// Update the single-precision densities if that pays; return whether they are up to date.
 //
-// Deriving one takes about half as long as predicting a row without them: many are derived
-// only after as many rows.
+// Deriving one takes about half as long as predicting a row without them. So if many are
+// outdated, as many rows are first predicted without them.
 bool update_singles(const Model& model, OneRowMemory& memory) {
   const Gaussians& gaussians = *model.gaussians;
   SingleDensities& singles = memory.singles;
@@ -28,7 +28,7 @@ bool update_singles(const Model& model, OneRowMemory& memory) {
   if (singles.origin.size() != model.F()) {
     const Index M = model.M();
     singles = SingleDensities::empty(M, model.F());
-    // The origin is the mean of the classes.
+    // The origin is the average of the class means.
     for (Index m = 0; m < M; ++m) {
       const auto mean = gaussians.mean[m];
       for (Index f = 0; f < mean.size(); ++f) {

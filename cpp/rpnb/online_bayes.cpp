@@ -10,9 +10,9 @@ namespace rpnb::bayes {
 
 namespace {
 
-// Sums of squares from here on are not added up.
+// Larger sums of squares might overflow.
 constexpr double kHuge = 1e300;
-// Distances beyond are taken as this: scores stay finite.
+// Larger distances are clipped to this, so that scores stay finite.
 constexpr double kFarthest = 1e300;
 
 // Set v (p,) to Uᵀ(x − μ); return |v|², the squared Mahalanobis distance of x.
@@ -48,7 +48,7 @@ void add_to_covariance(ClassCovariances& classes, Index m, Vector<const double> 
   double alpha = total / w;
   for (Index j = 0; j < p; ++j) {
     alpha += v[j] * v[j];
-    // Beyond, squares overflow; within, the root of the sum is rounded once less.
+    // Beyond kHuge squares may overflow; below it, this is rounded once less than hypot.
     const double grown = alpha < kHuge ? std::sqrt(alpha) : hypot(root, v[j]);
     kept[j] = inflation * (root / grown);
     removed[j] = inflation * (v[j] / grown / root);

@@ -7,11 +7,11 @@
 //
 //   S' = (n/n')(S + (w/n') δδᵀ),    μ' = μ + (w/n') δ.
 //
-// Scores need S⁻¹ and log det S, and both follow a change of rank one in O(p²) operations.
-// Kept is a triangular U with U·Uᵀ = S⁻¹, updated as in square-root Kalman filters (Carlson,
-// "Fast triangular formulation of the square root filter", AIAA Journal 11, 1973): a
-// distance is then a sum of squares. The Sherman-Morrison formula for S⁻¹ itself ends in
-// negative distances where the deviations of two directions differ by 1e9.
+// Scores need S⁻¹ and log det S, which a rank-one update changes in O(p²) operations. The
+// state is a triangular U with U·Uᵀ = S⁻¹, updated as in square-root Kalman filters (Carlson,
+// "Fast triangular formulation of the square root filter", AIAA Journal 11, 1973): a distance
+// is then a sum of squares. Updating S⁻¹ itself by the Sherman-Morrison formula gives negative
+// distances if the deviations of two directions differ by a factor of 1e9.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct ClassCovariances {
 // `scores` (n, M) is set to log P(m) + log N(x; μ_m, S_m) up to a constant, where
 // P(m) = n_m/Σn, that is (c_m + 1)/(Σc + M) with c the weight learned; `labels` (n,) is set
 // to the class with the highest, the lowest of equals. `y` (n,) and `weight`, (n,) or (1,)
-// where all rows weigh the same, are not read by Learn::kNothing. A row of class −1, or
-// whose weight is not above 0, is scored but not learned.
+// where all rows weigh the same, are not read if `learn` is Learn::kNothing. A row of class
+// −1, or whose weight is not above 0, is scored but not learned.
 Index run_online_bayes(ClassCovariances& classes, Matrix<const double> X,
                        Vector<const std::int64_t> y, Vector<const double> weight, Learn learn,
                        Matrix<double> scores, Vector<std::int64_t> labels);

@@ -10,8 +10,8 @@ namespace rpnb {
 
 namespace {
 
-// Entries of the matrix that are applied to all rows before the next ones, so that they
-// stay in the second-level cache.
+// Entries of the matrix that are applied to all rows before the next ones: they stay in the
+// second-level cache.
 constexpr Index kEntries = Index{1} << 16;
 
 // Features `first` to `last`, the latter excluded, of a matrix (p, F).

@@ -11,12 +11,12 @@ namespace rpnb {
 
 namespace {
 
-// Entries of a matrix that are applied to all rows before the next ones, so that they stay
-// in the second-level cache.
+// Entries of a matrix that are applied to all rows before the next ones: they stay in the
+// second-level cache.
 constexpr Index kEntries = Index{1} << 16;
-// Rows of a matrix that is not kept which are drawn and used together.
+// Rows drawn at a time of a matrix that is not stored.
 constexpr Index kPanel = 256;
-// Features that are added together, so that a sum is loaded and stored once for all.
+// Features added at a time, so that a sum is loaded and stored once for all of them.
 constexpr int kTogether = 4;
 
 // Add x times a row of the matrix to the sums z, rounding once.
@@ -35,7 +35,7 @@ void add_several(const std::array<double, kTogether>& x,
                  const std::array<const float*, kTogether>& r, Vector<double> z) {
   const Index F = z.size();
   double* const sums = z.data();
-  // Copies, which no store to z can change.
+  // Copies that cannot alias z.
   const std::array<double, kTogether> value = x;
   const std::array<const float*, kTogether> row = r;
   Index f = 0;
@@ -73,13 +73,13 @@ void add_contributions(const Row& row, Index first, Index last, double scale, Ro
   for (int t = 0; t < count; ++t) add_one(x[t], r[t], z);
 }
 
-// The next value of each row that has not been added yet.
+// The position in each row up to which values are added.
 class Cursors {
  public:
   Cursors(const RowBlock& rows, Workspace& space)
       : rows_(rows), next_(space.take_zeros<Index>(rows.size())) {}
 
-  // Add to Z the contributions of all further values up to feature `last`.
+  // Add the contributions of the next values, up to feature `last`, to Z.
   template <class RowOf>
   void add_up_to(Index last, double scale, RowOf row_of, Matrix<double> Z) const {
     for (Index b = 0; b < rows_.size(); ++b) {
@@ -101,7 +101,7 @@ class Cursors {
   Vector<Index> next_;
 };
 
-// Write the features that any of the rows has to `met` (p,), ascending; return their number.
+// List the features that occur in any row in `met` (p,), ascending; return their number.
 Index list_features(const RowBlock& rows, Vector<Index> met) {
   if (!rows.sparse()) {
     for (Index i = 0; i < met.size(); ++i) met[i] = i;
@@ -123,7 +123,7 @@ Index list_features(const RowBlock& rows, Vector<Index> met) {
 void project_rows(const RowBlock& rows, double scale, Matrix<const float> R, Matrix<double> Z) {
   const Index p = R.size(0);
   const Index F = R.size(1);
-  // Dense rows need all of the matrix; sparse ones have few features in common.
+  // Dense rows need the whole matrix; sparse rows have few features in common.
   const Index together = rows.sparse() ? p : std::max(kEntries / std::max(F, Index{1}), Index{8});
   const auto row_of = [&](Index i) { return R.data() + i * F; };
   Workspace space;

@@ -1,9 +1,9 @@
 // Projecting blocks of rows, dense or sparse, before a pass.
 //
-// Projecting a sparse row costs its non-zeros only, so a single-precision projection in
-// advance would save nothing: such rows are projected in double precision block by block,
-// and the passes get the projections. A sparse row has the same bits as the same row dense,
-// since zeros change no sum.
+// The cost of projecting a sparse row depends on its non-zeros only, so screening by a
+// single-precision projection would save nothing: such rows are projected in double
+// precision, block by block, before the pass. A sparse row gets the same bits as the same row
+// dense, since zeros change no sum.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace rpnb {
 // `project`.
 void project_rows(const RowBlock& rows, double scale, Matrix<const float> R, Matrix<double> Z);
 
-// The parameters of a matrix that is too large to be kept.
+// The parameters of a matrix that is too large to be stored.
 struct DrawnMatrix {
   Distribution distribution;
   std::uint64_t seed;
@@ -27,7 +27,7 @@ struct DrawnMatrix {
   Index q;
 };
 
-// The same by a matrix that is not kept: rows of it are drawn as they are needed.
+// The same with a matrix that is not stored: its rows are drawn on demand.
 void project_rows(const RowBlock& rows, double scale, const DrawnMatrix& matrix, Matrix<double> Z);
 
 }  // namespace rpnb

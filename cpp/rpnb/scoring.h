@@ -10,10 +10,10 @@
 
 namespace rpnb::bayes {
 
-// Sums kept side by side, column f in sum f % kLanes, so that the order of additions is
-// fixed and the loop is nevertheless one over vectors.
+// Number of partial sums; column f is added to sum f % kLanes. So the order of additions is
+// fixed, and the loop can still use vectors.
 inline constexpr Index kLanes = 32;
-// Largest contribution of one column: keeps every score finite.
+// Largest contribution of a column, which keeps every score finite.
 inline constexpr double kLargestTerm = 1e300;
 // The unit roundoffs of double and single precision, and the smallest single.
 inline constexpr double kDoubleRoundoff = 0x1p-53;
@@ -25,7 +25,7 @@ inline double score_rounding(Index F) {
   return 1.01 * (static_cast<double>(F) / kLanes + 24) * kDoubleRoundoff;
 }
 
-// Class m's score for z (F,), or a number below `rival` if it must lose.
+// Class m's score for z (F,), or any number below `rival` if the score is below it.
 //
 // The score is K·log P(y_m), given as `bias`, minus Σ log(√(2π)·σ) and half of
 // Σ ((z − μ)/σ)², the sums over all columns. The terms of the last sum are ≥ 0 and rounding

@@ -68,8 +68,8 @@ class Screening {
     score_centred(Z_, densities_, 0, model_.M(), scores_);
   }
 
-  // Predict the rows of the step as if none of them were learned; project those in double
-  // precision that seem to need it.
+  // Predict the rows of the step as if none of them were learned; project in double precision
+  // those that probably need it.
   void predict_step() {
     done_ = 0;
     std::int64_t number = model_.n_seen;
@@ -93,7 +93,7 @@ class Screening {
 
   // Predict the rows of the step and learn them, one after the other.
   void finish_step() {
-    // While no class has changed, the first decision holds.
+    // The first decision holds as long as no class has changed.
     bool changed = model_.count_factor > 0.0;
     for (Index i = start_; i < stop_; ++i) {
       const Index b = i - start_;
@@ -117,7 +117,7 @@ class Screening {
     const double weight = block_.weight_of(i);
     if (model_.calibration && is_calibration_row(model_.n_seen)) {
       if (!write_codes(b, label)) complete(b, label);
-      learn_codes(*model_.calibration, codes_, y, true);
+      learn_codes(*model_.calibration, codes_, y);
     }
     count_row(model_, y, weight);
     ++model_.n_seen;
@@ -144,7 +144,7 @@ class Screening {
     return contest_.write_codes(&scores_(b, 0), errors_[b], label, codes_);
   }
 
-  // Find the cells of row b that are uncertain, in double precision.
+  // Determine the uncertain cells of row b in double precision.
   void complete(Index b, Index label) {
     for (Index m = 0; m < model_.M(); ++m) {
       if (codes_[m] == kUncertainCode || codes_[m] == kBestCode) refresh_density(m);
@@ -152,7 +152,7 @@ class Screening {
     complete_codes(model_, projection(b), label, codes_);
   }
 
-  // Row b of the step projected in double precision, if need be now.
+  // Row b of the step in double precision, projected now if it was not before.
   Vector<const double> projection(Index b) {
     if (slot_[b] < 0) {
       slot_[b] = done_++;
@@ -161,7 +161,7 @@ class Screening {
     return exact_[slot_[b]];
   }
 
-  // Bring the double-precision density of class m up to date with its moments.
+  // Update the double-precision density of class m from its moments.
   void refresh_density(Index m) {
     if (!outdated_[m]) return;
     refresh(*model_.gaussians, m, *model_.moments, model_.prior);

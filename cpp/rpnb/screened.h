@@ -20,14 +20,13 @@ struct CentredBlock {
 // Do what `run_exact` does, for the rule kLogSum, with rows scored `step` at a time, a
 // multiple of four.
 //
-// The densities are brought up to date with the model's, and kept so. `centred` must be
-// there where rows come projected, or are too wide to be projected here; otherwise it is
-// empty, and rows are centred by x0 (p,), whose projection is the densities' origin.
+// The densities are updated from the model's, and kept up to date. `centred` is required for
+// rows that are projected already, or too wide to be projected here; otherwise it is empty, and
+// rows are centred by x0 (p,), whose projection is the densities' origin.
 //
 // The rows of a step that are uncertain, look like mistakes, or have an uncertain cell that
 // calibration needs are projected in double precision together, which is cheaper than one by
-// one. When a class learns, its scores of the rows that remain of the step are computed
-// again.
+// one. When a class learns, its scores of the remaining rows of the step are recomputed.
 void run_screened(Model& model, SingleDensities& densities, Vector<const double> x0,
                   const Block& block, const CentredBlock& centred, Index step);
 

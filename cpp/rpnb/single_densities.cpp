@@ -4,15 +4,15 @@ namespace rpnb::bayes {
 
 namespace {
 
-// The sums of squares are taken in single precision: factor by which they may be too small.
+// Bound on the factor by which sums of squares in single precision are too small.
 constexpr double kSlack = 1.001;
-// Variances up to this and sums of precisions up to this are normal numbers in single
-// precision, and so are their inverses.
+// Variances and sums of precisions up to this, and their inverses, are normal numbers in
+// single precision.
 constexpr double kLargest = 0x1p120;
 static_assert(kPanel + kDoubles <= Volume::kColumns);
 
-// Rows that are scored together, so that a class's numbers are loaded once for all of them:
-// as many as registers can hold the sums of.
+// Rows scored at a time, so that a class's numbers are loaded once for all of them; their
+// sums fit in registers.
 #if defined(__AVX__)
 constexpr int kRowsTogether = 8;
 #else
@@ -203,8 +203,7 @@ bool learn_into_singles(SingleDensities& densities, Gaussians& gaussians, Index 
     mean_square += sum(mean_squares);
     precision_sum += sum(precisions);
   }
-  // The columns that do not fill a vector of eight; `learn_density` takes four of them at a
-  // time, so the same is done here.
+  // The columns that do not fill a vector of eight, four at a time as in `learn_density`.
   Index f = whole;
   for (; f + kDoubles <= F; f += kDoubles) volume.multiply(learn_four(f).variance);
   volume.end_of_vectors();

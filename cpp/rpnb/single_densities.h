@@ -22,8 +22,9 @@
 
 namespace rpnb::bayes {
 
-// Columns summed in single precision, in eight lanes or more, before the sums go to double;
-// so many of eight rows stay in the first-level cache while all classes are scored.
+// Columns summed in single precision, in eight lanes or more, before the sums are converted
+// to double. This many columns of eight rows stay in the first-level cache while all classes
+// are scored.
 inline constexpr Index kPanel = 1024;
 
 // The densities of M classes in single precision, relative to the origin.
@@ -34,7 +35,7 @@ struct SingleDensities {
   Array<double, 1> mean_norm;       // √(Σ (μ − z₀)²/σ²)
   Array<double, 1> precision_norm;  // √(Σ 1/σ²)
   Array<double, 1> origin;          // z₀
-  // Of which `Gaussians::version` each class is. Not part of the record; empty at first.
+  // The `Gaussians::version` of each class. Not part of the record; initially empty.
   Array<std::int64_t, 1> version;
 
   static constexpr auto fields() {
@@ -46,24 +47,23 @@ struct SingleDensities {
                       field("origin", &SingleDensities::origin, "F")};
   }
 
-  // Those of M classes, to be filled by `refresh`, after the origin.
+  // Densities of M classes; set the origin, then fill them by `refresh`.
   static SingleDensities empty(Index M, Index F);
 };
 
 // Compute class m's single-precision density from its double-precision density.
 void refresh(SingleDensities& densities, Index m, const Gaussians& gaussians);
 
-// How many classes' densities are not those of `gaussians`, and compute these.
+// The number of outdated densities; and their update.
 Index count_outdated(const SingleDensities& densities, const Gaussians& gaussians);
 void refresh_outdated(SingleDensities& densities, const Gaussians& gaussians);
 
 // Add z (F,) to class m's moments and update its single-precision density.
 //
-// Where labels are decided by single-precision scores, the densities in double precision are
-// hardly ever read. So a class that learns gets its moments and its single-precision density
-// updated in one loop over its columns; the double-precision density is refreshed when it is
-// needed. This saves one double-precision division per column, and writing as many bytes as
-// the moments take.
+// Where single-precision scores decide the labels, double-precision densities are hardly ever
+// read. So when a class learns, its moments and its single-precision density are updated in
+// one loop over the columns; the double-precision density is refreshed on demand. This saves
+// a double-precision division per column, and writing as many bytes as the moments take.
 //
 // The moments and the class's constant get the same bits as by `learn_density`; mean and
 // precision in `gaussians` are not updated. The single-precision density is that of
@@ -81,16 +81,16 @@ void score_centred(Matrix<const float> Z, const SingleDensities& densities, Inde
 // Write the scores (M,) of one centred row z (F,).
 void score_one(Vector<const float> z, const SingleDensities& densities, Vector<double> scores);
 
-// What is known of a row that was projected in single precision.
+// Error bounds of a row that was projected in single precision.
 struct RowError {
   double projection;  // bound on the absolute error of any entry of its projection
   double norm;        // bound on the entries themselves
 };
 
-// Features of p that are summed at once, in any order. Where there are very many, groups of
-// them are summed by BLAS and the groups' sums are then added, which keeps the error bound
-// small. With fewer features one sum is faster, and the larger bound costs less than more
-// sums.
+// The number of features summed at once, in any order. Very many features are divided into
+// groups: BLAS sums each group, and the sums of the groups are added, which keeps the error
+// bound small. With fewer features one sum is faster, and the larger bound costs less than
+// additional sums.
 inline constexpr Index kFeaturesPerSum = 256;
 inline Index features_per_sum(Index p) { return p <= 4 * kFeaturesPerSum ? p : kFeaturesPerSum; }
 
@@ -129,18 +129,18 @@ inline double summation_error(Index F) {
   return static_cast<double>(lane + 16) * kSingleRoundoff * 1.01;
 }
 
-// What the error bounds of all classes' scores for one row have in common.
+// The part of the error bounds that all classes' scores for one row share.
 //
 // Let e be the projection's error, W = Σ 1/σ², P = Σ (μ − z₀)²/σ² and Q = Σ ((z − μ)/σ)².
 // Changing every z by at most e changes the score by at most e·√(W·Q) + ½·W·e² (Cauchy and
 // Schwarz), and rounding changes it by at most γ times the sum of the terms' absolute
 // values, which is at most ½·(√Q + √P)² + √P·(√Q + √P) + ½·P. Q follows from the score
-// itself, up to its error: the factor 1.05 and the terms beside the distance seen make it an
-// upper bound. docs/algorithm.md has the derivation.
+// itself, up to its error: the factor 1.05 and the terms added to the observed distance make
+// it an upper bound. docs/explanation/passes.md has the derivation.
 //
 // V is a number, or a vector of the numbers of four classes: `value` is the single-precision
 // score, `constant` the class's log density at its mean, `p` and `w` are √P and √W. A bound
-// is NaN if the score overflowed single precision: then nothing is known about it.
+// is NaN if the score overflowed single precision.
 class ErrorBounds {
  public:
   ErrorBounds(Index F, const RowError& row)
@@ -161,7 +161,7 @@ class ErrorBounds {
     return bound + 0.0 * value;
   }
 
-  // An upper bound of `bound` without its square root, which takes most time.
+  // An upper bound of `bound` without the square root, which takes most of its time.
   //
   // √x·√y is at most ½(x/θ + θ·y) for any θ > 0. θ = 2⁻¹⁴ for the projection error and θ = 1
   // for rounding leave the bound far below usual differences of two scores. The factor 1.001

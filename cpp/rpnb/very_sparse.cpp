@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kCell = 0x1p-31;
 
-// Numbers drawn at once for a row, and the work arrays for that: four for each counter.
+// Numbers drawn at once for a row, four per counter, and working memory for that.
 struct Skips {
   Vector<double> logs;         // logarithms of uniform numbers
   Vector<std::int32_t> signs;  // 0 or −1
@@ -32,15 +32,15 @@ void draw_skips(std::uint64_t seed, std::uint64_t feature, Index first, const Sk
   const std::uint32_t* const bits = skips.bits.data();
   for (Index t = 0; t < skips.bits.size(); ++t) {
     skips.signs[t] = -static_cast<std::int32_t>(bits[t] & 1);
-    // Below 2³¹, and so the same as a signed number, which is converted faster.
+    // Below 2³¹, and therefore the same as a signed integer, which converts faster.
     const auto cell = static_cast<std::int32_t>(bits[t] >> 1);
     skips.logs[t] = (static_cast<double>(cell) + 0.5) * kCell;
   }
   fill_logs(skips.logs);
 }
 
-// 1/log(1 − 1/s): how many zeros the logarithm of a uniform number stands for; 0 if s = 1,
-// where there are none.
+// 1/log(1 − 1/s), by which the log of a uniform number is turned into a number of zeros; 0 if
+// s = 1, where there are none.
 double zeros_per_log(double s) {
   if (s <= 1.0) return 0.0;
   double none = 1.0 - 1.0 / s;
@@ -54,7 +54,7 @@ VerySparse VerySparse::draw(std::uint64_t seed, Vector<const std::uint64_t> feat
   const Index p = features.size();
   const double s = std::sqrt(static_cast<double>(p));
   const double per_skip = zeros_per_log(s);
-  // Counters used at once: enough for most rows.
+  // Enough counters for most rows.
   const double mean = static_cast<double>(F) / s;
   const Index counters = static_cast<Index>(mean + 2.0 * std::sqrt(mean)) / 4 + 1;
   const Index batch = 4 * counters;
@@ -105,7 +105,7 @@ void VerySparse::project(const RowBlock& rows, double scale, Matrix<double> Z) c
         const auto f = static_cast<std::uint32_t>(entry ^ negative);
         z[f] = std::fma(signed_x[-negative], size, z[f]);
       };
-      // Four at a time: a loop's end costs as much as some entries.
+      // Unrolled: the overhead of a loop equals that of several entries.
       const Index last = starts_[i + 1];
       Index t = starts_[i];
       for (; t + 4 <= last; t += 4) {

@@ -2,8 +2,8 @@
 // projections", KDD 2006).
 //
 // An entry is −√s, 0, √s with probabilities 1/(2s), 1 − 1/s, 1/(2s), where s = √p. A row of
-// the matrix has F/s non-zeros on average, so that an observation with few non-zeros is
-// projected in a time that falls with p. The matrix is kept as compressed rows, √p·F entries
+// the matrix has F/s non-zeros on average, so that the time to project an observation with
+// few non-zeros decreases with p. The matrix is kept as compressed rows, √p·F entries
 // in all, and drawn by skipping a geometric number of zeros at a time.
 #pragma once
 

@@ -1,6 +1,6 @@
-// The references that every table has: the majority class, and no change.
+// Baselines that ignore features: the majority class, and no change.
 //
-// Their state has one number per class, −1 for one that was neither seen nor declared.
+// Their state is one number per class, −1 for a class that was neither seen nor declared.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace rpnb {
 void count_majority(Vector<std::int64_t> state, Vector<const std::int64_t> y,
                     Vector<std::int64_t> labels);
 
-// Label each row by the class of the row before it, or −1. The state of that class is the
-// number of rows seen, that of others 0. Before the first row, the first declared class
-// counts as that of the row before.
+// Label each row by the class of the previous row, or −1. The state of that class is the
+// number of rows seen, that of others 0. Before the first row, the first declared class is
+// taken for the previous one.
 void repeat_last(Vector<std::int64_t> state, Vector<const std::int64_t> y,
                  Vector<std::int64_t> labels);
 

@@ -10,7 +10,7 @@ namespace rpnb {
 
 namespace {
 
-// No single is beyond kLargestValue, unless it is infinite.
+// All finite singles are within kLargestValue.
 constexpr double limit_of(double /*type*/) { return kLargestValue; }
 constexpr float limit_of(float /*type*/) { return std::numeric_limits<float>::max(); }
 

@@ -9,22 +9,22 @@ namespace rpnb {
 
 namespace {
 
-// A variance below this may be what underflow has left of one: the column is constant.
+// A smaller variance may be the result of underflow: the column counts as constant.
 constexpr double kLeastVariance = 1e-280;
 constexpr double kLeastWeight = 1e-300;
 
-// One value scaled; a missing one stays missing.
+// Scale one value; a missing value stays missing.
 [[gnu::always_inline]] inline double scaled(double x, double mean, double scatter, double weight,
                                             double clip) {
   const double variance = scatter / weight;
   double z = (x - mean) / std::sqrt(variance);
   z = z < -clip ? -clip : z;
   z = z > clip ? clip : z;
-  // Also where there is nothing to divide by: 0/0 is not greater than anything.
+  // This includes a weight of 0: comparisons with 0/0 are false.
   return variance > kLeastVariance ? z : x - x;
 }
 
-// Scale a dense row x (p,) by what weighs `total`.
+// Scale a dense row x (p,) by statistics of weight `total`.
 void apply(const RunningScale& scale, Vector<const double> x, double total, double clip,
            Vector<double> out) {
   const double* __restrict mean = scale.mean.data();
@@ -38,7 +38,7 @@ void apply(const RunningScale& scale, Vector<const double> x, double total, doub
   }
 }
 
-// What is known of a column, or of a vector of columns.
+// The statistics of a column, or of a vector of columns.
 template <class V>
 struct Column {
   V mean;
@@ -46,8 +46,8 @@ struct Column {
   V missing;
 };
 
-// A column of weight `total` after a value x of weight w. No branch: a missing value has
-// weight 0, and is no deviation.
+// The statistics of a column of weight `total` after a value x of weight w. Without branches:
+// a missing value has weight 0 and deviation 0.
 template <class V>
 [[gnu::always_inline]] inline Column<V> add_value(const Column<V>& column, V x, V total, V w) {
   const V zero{};
@@ -63,7 +63,7 @@ template <class V>
           column.missing + (w - added)};
 }
 
-// Add a dense row x (p,) of weight w to what weighs `total`.
+// Add a dense row x (p,) of weight w to statistics of weight `total`.
 void add_centred(RunningScale& scale, Vector<const double> x, double total, double w) {
   double* mean = scale.mean.data();
   double* scatter = scale.scatter.data();
@@ -119,8 +119,8 @@ void add_sparse(RunningScale& scale, const Row& row, double w) {
   }
 }
 
-// Call `apply` with the first and last row of each mini-batch, then `add` with each of its
-// rows that is to be added and the row's weight, which is counted.
+// Call `apply_batch` with the bounds of each mini-batch, then `add_row` with each row that is
+// to be added and its weight, which is counted here.
 template <class Apply, class Add>
 void for_each_batch(RunningScale& scale, Index n, const ScaleJob& job, Apply&& apply_batch,
                     Add&& add_row) {

@@ -1,7 +1,7 @@
 // Scaling each row by the mean and deviation of the rows before it.
 //
 // Of the rows so far, with weights w, each column has its mean m and scatter S (the sum of
-// squared deviations from the mean). A row is scaled by what is known before it,
+// squared deviations from the mean). A row is scaled by the rows before it,
 //
 //   z = clip((x − m)/√(S/w), −c, c)
 //
@@ -9,12 +9,12 @@
 //
 //   δ = x − m,    m' = m + δ·w_x/(w + w_x),    S' = S + δ²·w·w_x/(w + w_x)
 //
-// (Chan, Golub & LeVeque 1983, equations 1.3). Rows are added one by one, in their order,
-// so that no bit depends on how they are cut into calls. Missing values (NaN) stay missing
-// and are not counted.
+// (Chan, Golub & LeVeque 1983, equations 1.3). Rows are added one by one, in order, so that
+// no bit depends on how they are divided into calls. Missing values (NaN) stay missing and
+// are not counted.
 //
-// Where rows are sparse they are not centred: m stays 0, S is the sum of squares, and what
-// a row leaves out is a zero. Then a row costs as much as it has entries.
+// Sparse rows are not centred: m stays 0, S is the sum of squares, and absent entries are
+// zeros. The cost of a row is then proportional to its number of entries.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ struct RunningScale {
 struct ScaleJob {
   Vector<const std::int64_t> y;  // (n,) a row whose number is negative is only scaled
   Vector<const double> weight;   // (n,) or (1,) one for each row, or one for all
-  Index size;   // rows of a mini-batch: they are scaled by the rows before the first of them
-  double clip;  // largest absolute value of a scaled one
+  Index size;                    // rows of a mini-batch, which are scaled by the rows before it
+  double clip;                   // largest absolute value after scaling
 
   [[nodiscard]] double weight_of(Index i) const { return weight[weight.size() == 1 ? 0 : i]; }
 };
@@ -57,7 +57,7 @@ struct ScaleJob {
 void scale_rows(RunningScale& scale, Matrix<const double> X, const ScaleJob& job,
                 Matrix<double> out);
 
-// Scale sparse rows into `out`, their values; otherwise as `scale_rows` does.
+// The same for sparse rows; `out` gets their values.
 void scale_sparse_rows(RunningScale& scale, const RowBlock& rows, const ScaleJob& job,
                        Vector<double> out);
 

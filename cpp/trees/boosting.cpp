@@ -24,7 +24,7 @@ double next_mean(MemberAccuracy& accuracy, Index k, bool is_right, double mean, 
   return mean * seen / (2.0 * total);
 }
 
-// What a member makes of a row: the leaf, and the scores there.
+// A member's result for a row: the leaf, and the scores there.
 struct Visit {
   LeafPosition position;
   Index leaf;

@@ -72,7 +72,7 @@ double draw_poisson(std::uint32_t word, double mean) {
   double term = 1.0;
   double total = 1.0;
   double count = 0.0;
-  // The bound on the count ends the loop where rounding keeps the sum below `place`.
+  // The bound on the count ends the loop if rounding keeps the sum below `place`.
   while (total <= place && count < 10.0 * kLargeMean) {
     count += 1.0;
     term *= mean / count;

@@ -14,8 +14,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRootTwoPi = 2.5066282746310002;
 constexpr double kHalfLogTwoPi = 0.9189385332046727;
-// Variances outside are left to `score_by_factors`: the inverse, or its product with a
-// square, might leave the range of doubles.
+// Variances outside this range are left to `score_by_factors`: the inverse, or its product
+// with a square, might overflow or underflow.
 constexpr double kSmallest = 1e-290;
 constexpr double kLargest = 1e290;
 // |log ΣN| is below this; it is part of every prior.
@@ -57,7 +57,7 @@ void fill_distances(const LeafDensities& densities, Index leaf, Index slots, Vec
   }
 }
 
-// Whether x has another value where an attribute of class m has only one.
+// Whether x differs from the only value of an attribute in class m.
 bool differs(const LeafDensities& densities, Index leaf, Index m, Vector<const double> x) {
   for (Index j = 0; j < x.size(); ++j) {
     if (densities.precision(leaf, j, m) == 0.0 && x[j] != densities.centre(leaf, j, m)) {

@@ -29,7 +29,7 @@ void require(bool fits, const char* message) {
   if (!fits) throw std::invalid_argument(message);
 }
 
-// Refuse numbers outside low … below − 1.
+// Reject numbers outside low … below − 1.
 void require_range(Vector<const std::int64_t> numbers, Index low, Index below,
                    const char* message) {
   for (const std::int64_t number : numbers) require(number >= low && number < below, message);

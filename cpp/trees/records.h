@@ -1,11 +1,11 @@
-// Hoeffding trees in arrays: the records, and how trees grow.
+// Hoeffding trees stored in arrays: the records, and how trees grow.
 //
 // A forest holds K trees in two pools: inner nodes, and leaves with all that a leaf has
 // observed. Each tree has C places in either pool, tree k those from k·C on, and fills them
 // in the order of its splits. A child of a node is named by a number: r ≥ 0 is the tree's
 // inner node r, and r < 0 its leaf −1 − r. When a tree has filled its places, C is doubled
-// for all. So the positions of a tree's nodes depend only on the rows it has learned, and
-// since the records hold only arrays, saving these saves a forest.
+// for all. So the positions of a tree's nodes depend only on the rows it has learned. The
+// records hold only arrays, so saving these saves a forest.
 //
 // The rules are those of MOA's HoeffdingTree with numeric attributes (Domingos & Hulten,
 // "Mining high-speed data streams", 2000; Bifet, Holmes, Kirkby & Pfahringer, "MOA: massive
@@ -21,7 +21,7 @@
 namespace rpnb::trees {
 
 // How naive Bayes multiplies its densities: kLog adds logarithms and never underflows;
-// kProduct gives what multiplying doubles gives, a product that has become 0 staying 0.
+// kProduct gives the product of doubles, which stays 0 once it underflows.
 enum class Density { kLog, kProduct };
 
 // What a leaf votes with: its class weights, naive Bayes, or the one of the two that was
@@ -34,8 +34,8 @@ struct TreeParameters {
   LeafRule leaf;
   bool grows;         // whether leaves are ever split
   double grace;       // weight that a leaf must gain between two attempts to split it
-  double confidence;  // δ, the probability of a wrong choice that one attempt accepts
-  double tie;         // τ: once the Hoeffding bound is below it, the best attribute is taken
+  double confidence;  // δ, the accepted probability of a wrong choice in one attempt
+  double tie;         // τ: below this Hoeffding bound the best attribute is always taken
   Index bins;         // thresholds tried on each attribute
 };
 
@@ -56,11 +56,11 @@ struct Nodes {
 // What each of L leaves has counted.
 struct LeafCounts {
   Array<std::int64_t, 1> slots;     // 1 + the highest class seen: how many classes get a vote
-  Array<double, 2> class_weight;    // N of each class, with that estimated at the beginning
+  Array<double, 2> class_weight;    // N of each class, including the initial estimate
   Array<double, 1> majority_right;  // weight of the rows that the majority class predicted
   Array<double, 1> bayes_right;     // weight of the rows that naive Bayes predicted
   Array<double, 1> checked;         // ΣN at the last attempt to split
-  Array<bool, 1> frozen;            // no attribute can split it: it only counts classes now
+  Array<bool, 1> frozen;            // no attribute can split the leaf: it only counts classes
 
   static constexpr auto fields() {
     return std::tuple{field("slots", &LeafCounts::slots, "L"),
@@ -125,8 +125,8 @@ struct Leaves {
 // K trees.
 class Forest {
  public:
-  // A forest of copies of these. Throws std::invalid_argument if they do not fit together,
-  // or if a number in them names nothing.
+  // Copies its arguments. Throws std::invalid_argument if they do not fit together, or if an
+  // index in them is out of range.
   Forest(Vector<const std::int64_t> splits, const Nodes& nodes, const Leaves& leaves);
 
   [[nodiscard]] Index trees() const { return splits_.size(); }
@@ -137,8 +137,8 @@ class Forest {
   [[nodiscard]] const std::shared_ptr<Nodes>& nodes() const { return nodes_; }
   [[nodiscard]] const Leaves& leaves() const { return leaves_; }
 
-  // Double the places of each tree. The records are new ones: the old are kept as long as
-  // somebody holds them.
+  // Double the places of each tree, in new records; the old ones live as long as Python holds
+  // them.
   void add_places();
 
  private:

@@ -21,7 +21,7 @@ struct Split {
 //
 // With n = ΣN and R the logarithm to base 2 of the number of class slots, at least 2,
 // ε = √(R² ln(1/δ)/(2n)). The best attribute is taken if it leads the second best by more
-// than ε, or if ε < τ. Not to split competes with merit −∞. Of attributes with equal merits
+// than ε, or if ε < τ. Not splitting competes with merit −∞. Of attributes with equal merits
 // the last is best. A leaf of one class is not split.
 Split attempt_split(const Leaves& leaves, Index leaf, const TreeParameters& rules);
 

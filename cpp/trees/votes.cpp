@@ -19,7 +19,7 @@ void fill_shares(const LeafCounts& counts, Index leaf, Vector<const double> scor
   constexpr double kNone = -std::numeric_limits<double>::infinity();
   double scale = kNone;
   for (Index m = 0; m < shares.size(); ++m) scale = std::max(scale, scores[m]);
-  // Only ratios count, unless products are at the ends of the range of doubles.
+  // Only ratios matter, unless products are at the ends of the range of doubles.
   if (scale == kNone) {
     scale = 0.0;
   } else if (density == Density::kProduct && std::abs(scale) > kSafe) {

@@ -18,7 +18,7 @@ Index largest_vote(const LeafCounts& counts, Index leaf, bool by_majority,
 
 // Add the votes of the leaf, scaled to sum to `factor`, to `votes` (M,).
 //
-// Votes that sum to 0 or to NaN are left out. With `Density::kProduct` the votes are, as in
+// Votes that sum to 0 or to NaN are ignored. With `Density::kProduct` the votes are, as in
 // MOA, multiplied by 1 over their sum: where this is 0 or ∞, because products have overflowed
 // or are about to vanish, votes become ∞ or NaN.
 void add_votes(const LeafCounts& counts, Index leaf, bool by_majority, Vector<const double> scores,

@@ -10,17 +10,37 @@ from rpnb._version import __version__
 
 if TYPE_CHECKING:
     from rpnb.estimators.classifier import RPNBClassifier
+    from rpnb.estimators.expected_failures import expected_failed_checks
     from rpnb.estimators.frozen.model import FrozenRPNB
-    from rpnb.estimators.pooled import PooledClassifier
+    from rpnb.estimators.pooled import MemberHistory, PooledClassifier
+    from rpnb.estimators.saving.files import ModelFileError
+    from rpnb.estimators.trust.contributions import Waterfall
+    from rpnb.estimators.trust.reasons import Explanation
     from rpnb.loading import load
 
-__all__ = ["FrozenRPNB", "PooledClassifier", "RPNBClassifier", "__version__", "load"]
+__all__ = [
+    "Explanation",
+    "FrozenRPNB",
+    "MemberHistory",
+    "ModelFileError",
+    "PooledClassifier",
+    "RPNBClassifier",
+    "Waterfall",
+    "__version__",
+    "expected_failed_checks",
+    "load",
+]
 
 # Imported on first use: the command line starts without them.
 _MODULES = {
+    "Explanation": "rpnb.estimators.trust.reasons",
     "FrozenRPNB": "rpnb.estimators.frozen.model",
+    "MemberHistory": "rpnb.estimators.pooled",
+    "ModelFileError": "rpnb.estimators.saving.files",
     "PooledClassifier": "rpnb.estimators.pooled",
     "RPNBClassifier": "rpnb.estimators.classifier",
+    "Waterfall": "rpnb.estimators.trust.contributions",
+    "expected_failed_checks": "rpnb.estimators.expected_failures",
     "load": "rpnb.loading",
 }
 

@@ -1,15 +1,15 @@
-"""Files written whole or not at all: a reader finds the old content or the new one.
+"""Atomic file writes: a reader finds the old content or the new one, never a mix.
 
-The bytes go to a temporary file in the same folder, are flushed to the disk, and take
-the file's name in one step (POSIX `rename`). If anything fails before that, the old
-file stays as it was and the temporary one is removed. A process that is killed leaves
-its temporary file behind: the name says whose it was, and the next to write the same
-file removes those whose owner has ended.
+The bytes are written to a temporary file in the same folder, flushed to disk, and
+renamed in one step (POSIX `rename`). If anything fails before that, the old file is
+unchanged and the temporary one is removed. A killed process leaves its temporary file
+behind; the file name contains the process id, and the next writer of the same file
+removes those whose process has ended.
 
 - A new file has the permissions of any new file (the umask); a file that is replaced
   keeps its permissions. The owner of a replaced file becomes the writing user.
 - A symbolic link stays: the file that it points to is replaced.
-- What is not a regular file, such as a pipe or `/dev/null`, cannot be replaced: it is
+- Anything but a regular file, such as a pipe or `/dev/null`, cannot be replaced and is
   written to directly.
 - Newlines are written as they are given, on every system.
 """
@@ -31,23 +31,23 @@ _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 class AtomicFile:
-    """A file under a temporary name, which gets its own name by `commit`.
+    """A file written under a temporary name that `commit` renames to its final name.
 
-    For those who write several files and name them all at the end, or who have to hand
-    on a path to write to; `open_atomic` is enough for the rest.
+    For callers that write several files and rename them all at the end, or that must
+    pass a path to other code; `open_atomic` is enough otherwise.
 
     Parameters
     ----------
     path : str or path
-        The file to write. Its folder must exist.
+        File to write. Its folder must exist.
 
     Attributes
     ----------
     path : Path
-        As given.
+        Path as given.
     temporary : Path
-        Where to write meanwhile: an empty file in the same folder, or `path` itself if
-        that is a pipe or a device.
+        File to write to before `commit`: an empty file in the same folder, or `path`
+        itself if that is a pipe or a device.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -70,7 +70,7 @@ class AtomicFile:
         os.close(os.open(self.temporary, _CREATE, created_with))
 
     def commit(self) -> None:
-        """Flush what was written to the disk, and give the file its name."""
+        """Flush the written data to disk and rename the file to its final name."""
         if self._direct:
             return
         _flush(self.temporary, os.O_RDWR)
@@ -89,10 +89,10 @@ class AtomicFile:
 
 @cache
 def _machine() -> str:
-    """Return four bytes, as text, that tell machines and their restarts apart.
+    """Return four bytes, as text, that identify this machine and its last boot.
 
-    A folder may be shared, and the number of a process means nothing elsewhere: neither
-    on another machine, nor in a container with numbers of its own.
+    A folder may be shared, and a process id is meaningless on another machine or in a
+    container with its own process ids.
     """
     parts = [platform.node()]
     for place in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
@@ -103,11 +103,11 @@ def _machine() -> str:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove temporary files of a target that processes which have ended left behind.
+    """Remove temporary files of a target left behind by processes that have ended.
 
-    Those of other machines stay, and so does what cannot be removed.
+    Files of other machines stay, and so do files that cannot be removed.
     """
-    if os.name != "posix":  # asking for a process would end it
+    if os.name != "posix":  # on Windows, `os.kill` would end the process
         return
     pattern = re.compile(
         rf"\.{re.escape(target.name)}\.{_machine()}\.(\d{{1,10}})\.[0-9a-f]{{12}}\.tmp",
@@ -122,12 +122,12 @@ def _remove_abandoned(target: Path) -> None:
 
 
 def _is_running(process: int) -> bool:
-    """Return whether there is a process of this number."""
+    """Return whether there is a process with this id."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # it is another user's
+    except (OSError, OverflowError):  # another user's process
         return True
     return True
 
@@ -141,7 +141,7 @@ def _mode_of(path: Path) -> int | None:
 
 
 def _flush(path: Path, flags: int) -> None:
-    """Wait until the content of a file, or the names in a folder, are on the disk."""
+    """Wait until the content of a file, or the names in a folder, are on disk."""
     descriptor = os.open(path, flags)
     try:
         os.fsync(descriptor)
@@ -161,10 +161,10 @@ def open_atomic(
 def open_atomic(
     path: str | os.PathLike[str], mode: Literal["w", "wb"]
 ) -> Iterator[IO[Any]]:
-    """Open a file to be written from the beginning, as text (UTF-8) or bytes.
+    """Open a file for atomic writing, as text (UTF-8) or bytes.
 
-    The file has the new content once the block has ended; if it ends by an exception,
-    the old content stays.
+    The file has the new content once the block has ended; if the block raises an
+    exception, the old content stays.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "poem.txt"
@@ -186,12 +186,12 @@ def open_atomic(
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file (UTF-8), whole or not at all."""
+    """Write a text file (UTF-8) atomically."""
     with open_atomic(path, "w") as file:
         file.write(text)
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file of bytes, whole or not at all."""
+    """Write a binary file atomically."""
     with open_atomic(path, "wb") as file:
         file.write(content)

@@ -1,49 +1,93 @@
-"""The learners that RPNB is compared with: one list, one interface, by name."""
+"""Baseline learners that RPNB is compared with, all with the same interface."""
 
 from typing import Any
 
 from rpnb.estimators.checks.parameters import check_choice
-from rpnb.estimators.learners import (
-    confidence_weighted,
-    ensembles,
-    first_order,
-    gaussian_nb,
-    online_bayes,
-    references,
-    second_order,
+from rpnb.estimators.learners.confidence_weighted import CW, SCW1, SCW2
+from rpnb.estimators.learners.ensembles import OnlineBagging, OnlineBoosting
+from rpnb.estimators.learners.first_order import (
+    ALMA,
+    OGD,
+    PA,
+    PA1,
+    PA2,
+    ROMMA,
+    AggressiveROMMA,
+    Perceptron,
 )
-from rpnb.estimators.learners.confidence_weighted import *
-from rpnb.estimators.learners.ensembles import *
-from rpnb.estimators.learners.first_order import *
-from rpnb.estimators.learners.gaussian_nb import *
-from rpnb.estimators.learners.online_bayes import *
-from rpnb.estimators.learners.references import *
-from rpnb.estimators.learners.second_order import *
+from rpnb.estimators.learners.gaussian_nb import GaussianNB
+from rpnb.estimators.learners.online_bayes import OnlineBayes
+from rpnb.estimators.learners.references import MajorityClass, NoChange
+from rpnb.estimators.learners.second_order import AROW, IELLIP, NAROW, NHERD, SOP
 from rpnb.estimators.registry import POOLED, RPNB, learners
 from rpnb.estimators.stream.classifier import StreamClassifier
 
-# A learner is added to `__all__` of its own module; here nothing has to be changed.
-__all__ = ["make", "names"]
-__all__ += confidence_weighted.__all__
-__all__ += ensembles.__all__
-__all__ += first_order.__all__
-__all__ += gaussian_nb.__all__
-__all__ += online_bayes.__all__
-__all__ += references.__all__
-__all__ += second_order.__all__
+__all__ = [
+    "ALMA",
+    "AROW",
+    "CW",
+    "IELLIP",
+    "NAROW",
+    "NHERD",
+    "OGD",
+    "PA",
+    "PA1",
+    "PA2",
+    "ROMMA",
+    "SCW1",
+    "SCW2",
+    "SOP",
+    "AggressiveROMMA",
+    "GaussianNB",
+    "MajorityClass",
+    "NoChange",
+    "OnlineBagging",
+    "OnlineBayes",
+    "OnlineBoosting",
+    "Perceptron",
+    "make",
+    "names",
+]
 
 
 def names() -> list[str]:
-    """Return the names of all learners."""
+    """Return the names of all baseline learners.
+
+    Returns
+    -------
+    list of str
+        Names that `make` accepts.
+
+    Examples
+    --------
+    >>> from rpnb import baselines
+    >>> baselines.names()[:3]
+    ['Perceptron', 'OGD', 'PA']
+    """
     return [name for name in learners() if name not in (RPNB, POOLED)]
 
 
-def make(name: str, **parameters: Any) -> StreamClassifier[Any]:
-    """Return a new learner by name, with the given parameters.
+def make(name: str, **parameters: Any) -> StreamClassifier:
+    """Create a baseline learner by name.
 
-    >>> make("AROW", C=0.5).get_params()["C"]
-    0.5
+    Parameters
+    ----------
+    name : str
+        Name of the learner, one of `names`.
+    **parameters
+        Parameters of the learner's constructor.
+
+    Returns
+    -------
+    estimator
+        A new learner that has seen no data.
+
+    Examples
+    --------
+    >>> from rpnb import baselines
+    >>> baselines.make("AROW", C=0.5)
+    AROW(C=0.5)
     """
     learner: Any = learners()[check_choice("name", name, names())].estimator
-    made: StreamClassifier[Any] = learner(**parameters)
+    made: StreamClassifier = learner(**parameters)
     return made

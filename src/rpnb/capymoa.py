@@ -1,4 +1,4 @@
-"""Classifiers of CapyMOA: observations are instances of a schema.
+"""Classifiers with the interface of CapyMOA: samples are instances of a schema.
 
 Needs the extra: ``pip install 'rpnb[capymoa]'``, and Java.
 """
@@ -18,41 +18,97 @@ except ImportError as error:
         "rpnb.capymoa needs CapyMOA: pip install 'rpnb[capymoa]'"
     ) from error
 
-from rpnb.core.bayes.combining import Combiner
+from rpnb.core.bayes.statistics import Combiner
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.matrices import Distribution
 from rpnb.estimators import classifier, pooled
+from rpnb.estimators.protocol import initialise
 from rpnb.estimators.stream.class_weights import ClassWeight
 
 __all__ = ["PooledClassifier", "RPNBClassifier"]
 
 
 class _SchemaClassifier(Classifier):  # type: ignore[misc]
-    """Abstract: a classifier of this package for the attributes of a schema."""
+    """Abstract base: a classifier of this package for the attributes of a schema."""
 
     _model: classifier.RPNBClassifier | pooled.PooledClassifier
 
     def _begin(self) -> None:
-        """Let the model know the number of attributes and the classes."""
-        self._model._initialise(
-            self.schema.get_num_attributes(), np.arange(self.schema.get_num_classes())
-        )
+        """Initialise the model with the number of attributes and the classes."""
+        classes = np.arange(self.schema.get_num_classes())
+        initialise(self._model, self.schema.get_num_attributes(), classes)
 
     def train(self, instance: LabeledInstance) -> None:
-        """Learn from an instance; from one without a label there is nothing to learn.
+        """Learn an instance; one without a label is ignored.
 
-        After `predict` of the same instance, what was found out then is used again.
+        After `predict` of the same instance, its scores are reused.
+
+        Parameters
+        ----------
+        instance : LabeledInstance
+            Instance to learn.
+
+        Examples
+        --------
+        >>> from capymoa.stream.generator import SEA
+        >>> from rpnb.capymoa import RPNBClassifier
+        >>> stream = SEA()
+        >>> model = RPNBClassifier(stream.get_schema())
+        >>> for _ in range(100):
+        ...     model.train(stream.next_instance())
+        >>> model.predict(stream.next_instance()) in (0, 1)
+        True
         """
         label = instance.y_index
         if label >= 0:
             self._model.learn_one(instance.x, label)
 
     def predict(self, instance: Instance) -> int:
-        """Return the index of the predicted class."""
+        """Predict the class of an instance.
+
+        Parameters
+        ----------
+        instance : Instance
+            Instance to predict.
+
+        Returns
+        -------
+        int
+            Index of the predicted class in the schema.
+
+        Examples
+        --------
+        >>> from capymoa.stream.generator import SEA
+        >>> from rpnb.capymoa import RPNBClassifier
+        >>> stream = SEA()
+        >>> model = RPNBClassifier(stream.get_schema())
+        >>> model.predict(stream.next_instance()) in (0, 1)
+        True
+        """
         return int(self._model.predict_one(instance.x))
 
     def predict_proba(self, instance: Instance) -> FloatArray:
-        """Return the probability of each class of the schema (M,)."""
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        instance : Instance
+            Instance to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_classes,)
+            Probabilities, in the order of the schema's classes.
+
+        Examples
+        --------
+        >>> from capymoa.stream.generator import SEA
+        >>> from rpnb.capymoa import RPNBClassifier
+        >>> stream = SEA()
+        >>> model = RPNBClassifier(stream.get_schema())
+        >>> model.predict_proba(stream.next_instance()).shape
+        (2,)
+        """
         rows = instance.x[None, :]
         probabilities: FloatArray = self._model.predict_next_proba(rows)[0]
         return probabilities
@@ -63,23 +119,23 @@ class RPNBClassifier(_SchemaClassifier):
     """Online classifier: random projections, naive Bayes, learning from mistakes.
 
     The estimator `rpnb.RPNBClassifier` with the interface of CapyMOA. The parameters
-    are the same, except that the seed has the name and the default that it has in
-    CapyMOA, and that there is no `batch_size`: instances come one by one.
+    are the same, except that the seed has CapyMOA's name and default, and that there is
+    no `batch_size`: instances arrive one by one.
 
     The classes are those of the schema, and all of them may be predicted from the
-    start, as in the paper. Nominal attributes are their values' indices, as CapyMOA
-    gives them. Instances without a label are not learned, as in MOA; missing attributes
-    are refused.
+    start, as in the paper. Nominal attributes are encoded as the indices of their
+    values, as CapyMOA does. Instances without a label are not learned, as in MOA;
+    missing attributes are refused.
 
     Parameters
     ----------
     schema : Schema
         The attributes and classes of the stream.
     n_estimators : int, default=200
-        K, the number of projections and classifiers.
+        Number K of projections and classifiers.
     n_components : int or "auto", default="auto"
-        q, the dimension of the projections. "auto" is ⌊2·log₂ p⌋ for
-        p attributes, at least 1 and at most p.
+        Dimension q of the projections. "auto" is ⌊2·log₂ p⌋ for p attributes, at least
+        1 and at most p.
     projection : {"gaussian", "bernoulli", "achlioptas", "very_sparse", "hadamard"}, \
 default="gaussian"
         Distribution of the projections' entries: N(0, 1); ±1; or −√3, 0, √3 with
@@ -90,31 +146,33 @@ default="log_sum"
         How the members' posteriors become one score: equation (6) of the paper, or a
         rule of Kittler et al. (1998) on normalised posteriors.
     update : {"mistakes", "all"}, default="mistakes"
-        Which observations are learned.
+        Whether to learn only misclassified instances, as in the paper, or all.
     prior_mean : float, default=0.0
-        Mean of each column of each class before the first observation.
+        Mean of each projected dimension in each class before the first instance.
     prior_variance : float, default=1.0
-        Variance of each column of each class before the first observation.
+        Variance of each projected dimension in each class before the first instance.
     prior_weight : float, default=1.0
-        How many observations the prior mean and variance count as.
+        How many instances the prior mean and variance count as.
     forgetting : float or None, default=None
-        W > 1, for streams that drift: each class remembers about the last W rows that
-        it has learned. None forgets nothing.
+        Memory W > 1 for streams that drift: each class remembers about its last W
+        learned instances. None forgets nothing.
     class_prior : "uniform", "frequency", mapping or array-like, default="uniform"
-        P(y). "frequency" follows the labels seen; an array, or a mapping, from the
-        index of each class to its probability fixes it.
+        Prior P(y) of the classes. "frequency" follows the labels seen; an array or a
+        mapping from the index of each class to its probability fixes it.
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
     scale : "running" or None, default=None
-        "running" scales each column by its mean and deviation in the rows before; None,
-        the paper's, takes values as they are.
+        "running" scales each attribute by the mean and standard deviation of the
+        earlier instances; None leaves values as they are, as in the paper.
     temperature : "auto", float or None, default="auto"
         How scores become probabilities, for "log_sum" and "product": "auto" learns it
-        along the stream, a number divides them, None is K.
+        online, a number divides them, None stands for the number of members.
     random_seed : int, default=1
         Seed of the projections.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes: given, or n/(M·n_y) by the observations so far.
+        Weights of the classes, by index; "balanced" weights an instance of class y by
+        n / (M * n_y), where n counts the instances so far, n_y those of class y and M
+        the classes.
 
     References
     ----------
@@ -176,34 +234,36 @@ default="log_sum"
 
 @final
 class PooledClassifier(_SchemaClassifier):
-    """Online classifier: several classifiers of one family, pooled along the stream.
+    """Online ensemble of up to nine models whose weights adapt as labels arrive.
 
     The estimator `rpnb.PooledClassifier` with the interface of CapyMOA. The parameters
-    are the same, except that the seed has the name and the default that it has in
-    CapyMOA.
+    are the same, except that the seed has CapyMOA's name and default.
 
     The classes are those of the schema, and all of them may be predicted from the
-    start. Nominal attributes are their values' indices, as CapyMOA gives them. Missing
-    attributes are missing values. Instances without a label are not learned, as in MOA.
+    start. Nominal attributes are encoded as the indices of their values, as CapyMOA
+    does. Missing attributes are missing values. Instances without a label are not
+    learned, as in MOA.
 
     Parameters
     ----------
     schema : Schema
         The attributes and classes of the stream.
     members : "all", "mergeable" or sequence of str, default="all"
-        The members of the pool.
+        Members of the pool; see `rpnb.PooledClassifier`.
     n_projections : int, default=512
-        Rectified random projections of a row, a multiple of 16.
+        Number of rectified random projections, a multiple of 16.
     window : int or None, default=None
-        Rows that the window forest keeps at most. None is min(4000, max(256, 2¹⁹/p))
-        for p attributes.
+        Largest number of instances that window_forest keeps. None stands for min(4000,
+        max(256, 2¹⁹ / p)) with p attributes.
     delay : int, default=0
-        How late labels come, in rows: that of a row is learned before the row `delay`
-        rows later is predicted.
+        How many instances late the labels arrive: an instance is learned before the one
+        `delay` instances later is predicted.
     random_seed : int, default=1
         Seed of the projections and trees.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes: given, or n/(M·n_y) by the observations so far.
+        Weights of the classes, by index; "balanced" weights an instance of class y by
+        n / (M * n_y), where n counts the instances so far, n_y those of class y and M
+        the classes.
 
     Examples
     --------
@@ -244,5 +304,5 @@ def _check_schema(schema: Schema) -> None:
     """Refuse a schema without classes."""
     if not schema.is_classification():
         raise ValueError(
-            "the schema must be one of classification, got one of regression"
+            "the schema must describe classification, got one of regression"
         )

@@ -1,4 +1,4 @@
-"""Learners that notice drift: see `DriftAware`."""
+"""Drift detection: see `DriftAware`."""
 
 from rpnb.estimators.drift.drift_aware import DriftAware
 

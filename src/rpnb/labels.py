@@ -1,6 +1,8 @@
-"""Labels as whole numbers, in the order in which they are first seen."""
+"""Labels as integers, in the order in which they are first seen."""
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from rpnb.core.kernels.arrays import IntArray
 NO_LABEL = -1
 """The number of None: there is no label, or no prediction."""
 
-# Integers of a smaller range than this are looked up in a table.
+# Integers within a range smaller than this are looked up in a table.
 _TABLE_SIZE = 256
 
 
@@ -23,11 +25,56 @@ def first_seen(codes: IntArray, k: int) -> IntArray:
     """
     n = codes.shape[0]
     first = np.full(k, n)
-    # Of several writes to one element the last one stays: going backwards, that of the
-    # first row.
+    # The last of several writes to an element wins: going backwards, that of the first
+    # row.
     first[codes[::-1]] = np.arange(n - 1, -1, -1)
     order = np.argsort(first, kind="stable")
     return order[: int((first < n).sum())]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedLabels:
+    """Labels of rows as places in a table, so that no row's label is looked up again.
+
+    >>> CodedLabels(np.array([1, 0, 1]), np.array(["cat", "dog"])).decoded().tolist()
+    ['dog', 'cat', 'dog']
+    """
+
+    codes: IntArray
+    """(n,) the place of each label in `values`, −1 for none"""
+    values: NDArray[Any]
+    """the labels; those that no code names mean nothing"""
+
+    def __len__(self) -> int:
+        return self.codes.shape[0]
+
+    def __getitem__(self, rows: Any) -> "CodedLabels":
+        return CodedLabels(self.codes[rows], self.values)
+
+    def decoded(self) -> NDArray[Any]:
+        """Return the labels (n,); only where one is None, the dtype is object."""
+        codes, values = self.codes, self.values
+        if codes.shape[0] == 1 and codes[0] >= 0:
+            return values[codes]  # skip the reduction for a single row
+        if codes.min(initial=0) < 0:
+            known = codes >= 0
+            labels = np.full(codes.shape[0], None, dtype=object)
+            labels[known] = values[codes[known]]
+            return labels
+        return values[codes]
+
+
+def join_coded(parts: Sequence[CodedLabels]) -> CodedLabels:
+    """Return labels one after the other whose codes mean the same in all parts."""
+    if len(parts) == 1:
+        return parts[0]
+    size = max(part.values.shape[0] for part in parts)
+    dtype = reduce(np.promote_types, [part.values.dtype for part in parts])
+    values = np.zeros(size, dtype)
+    for part in parts:
+        there = part.codes[part.codes >= 0]
+        values[there] = part.values[there]
+    return CodedLabels(np.concatenate([part.codes for part in parts]), values)
 
 
 class LabelIndex:
@@ -100,17 +147,18 @@ class LabelIndex:
         numbers = self._numbers
         return np.array([numbers.get(label, -1) for label in labels], np.int64)
 
-    def of(self, labels: Iterable[Hashable] | NDArray[Any]) -> IntArray:
+    def of(self, labels: Iterable[Hashable] | NDArray[Any] | CodedLabels) -> IntArray:
         """Return the number of each label, adding new ones; None has `NO_LABEL`."""
-        if isinstance(labels, np.ndarray):
-            if labels.dtype.kind == "i" and labels.shape[0] > 0:
-                return self._of_integers(labels)
-            labels = labels.tolist()
+        if isinstance(labels, CodedLabels):
+            return self.of_codes(labels.codes, labels.values.tolist())
+        if isinstance(labels, np.ndarray) and labels.dtype.kind == "i" and len(labels):
+            return self._of_integers(labels)
+        listed = labels.tolist() if isinstance(labels, np.ndarray) else labels
         numbers = self._numbers
         return np.array(
             [
                 NO_LABEL if label is None else numbers.setdefault(label, len(numbers))
-                for label in labels
+                for label in listed
             ],
             dtype=np.int64,
         )
@@ -131,12 +179,21 @@ class LabelIndex:
         """Return the number of each label values[code], for labels that are encoded.
 
         Values that are new and occur are added first, in the order in which they
-        occur; with add=False, a value that is not known has the number −1.
+        occur; with add=False, a value that is not known has the number −1. The code −1
+        has `NO_LABEL`.
         """
         if add and any(value not in self._numbers for value in values):
-            for i in first_seen(codes, len(values)).tolist():
+            for i in first_seen(codes[codes >= 0], len(values)).tolist():
                 self.add(values[i])
-        return self.find_all(values)[codes]
+        # No label, −1, is looked up in the last place.
+        return np.append(self.find_all(values), NO_LABEL)[codes]
+
+    def coded(self, labels: NDArray[Any]) -> CodedLabels:
+        """Return numbered labels, adding new ones, and a table of their dtype."""
+        numbers = self.of(labels)
+        values = np.zeros(len(self), labels.dtype)
+        values[numbers] = labels
+        return CodedLabels(numbers, values)
 
     # And back
 

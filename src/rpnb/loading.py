@@ -1,25 +1,30 @@
 """Reading a model file without knowing which learner wrote it."""
 
 from collections.abc import Mapping
-from os import PathLike
 from typing import Any
 
 from rpnb.estimators.drift.drift_aware import DriftAware
 from rpnb.estimators.frozen.model import FrozenRPNB
 from rpnb.estimators.registry import learners
-from rpnb.estimators.saving.files import ModelFileError, read_metadata
+from rpnb.estimators.saving.files import (
+    ModelFileError,
+    ModelSource,
+    name_of,
+    read_metadata,
+)
 from rpnb.preprocessing import StreamPipeline
 
 
-def load(path: str | PathLike[str], *, key: bytes | None = None) -> Any:
+def load(path: ModelSource, *, key: bytes | None = None) -> Any:
     """Read a model that `save` wrote, whatever its class; see `RPNBClassifier.load`.
 
     Parameters
     ----------
-    path : str or path
+    path : str, path or binary file
         Model file of any learner of this package, of a pipeline or of a compiled model.
+        An open file must be able to seek, and is left open.
     key : bytes, optional
-        Refuse files that were not signed with this key.
+        Secret with which the file must have been signed.
 
     Returns
     -------
@@ -44,7 +49,7 @@ def load(path: str | PathLike[str], *, key: bytes | None = None) -> Any:
     classes = _classes()
     if not isinstance(name, str) or name not in classes:
         raise ModelFileError(
-            f"{path} holds a {name!r}, which is no model of this version of rpnb"
+            f"{name_of(path)} holds a {name!r}, which this version of rpnb cannot load"
         )
     return classes[name].load(path, key=key)
 

@@ -1,6 +1,6 @@
-"""Models in MLflow: save, log and load them, and serve them as a Python function.
+"""MLflow flavour: save, log and load models, and serve them as a Python function.
 
-A model is stored as its own file, which runs no code when it is read, beside the
+A model is stored as a model file, which runs no code when it is read, together with the
 requirements to load it again. Needs MLflow: ``pip install 'rpnb[mlflow]'``.
 
 Examples
@@ -13,7 +13,7 @@ In a run, and from it::
     with mlflow.start_run():
         model = rpnb.PooledClassifier(random_state=0).fit(X, y)
         info = rpnb.mlflow.log_model(model, name="model", input_example=X[:3])
-    model = rpnb.mlflow.load_model(info.model_uri)  # learns on
+    model = rpnb.mlflow.load_model(info.model_uri)  # can go on learning
     function = mlflow.pyfunc.load_model(info.model_uri)  # predicts
 """
 
@@ -36,6 +36,7 @@ except ImportError as error:
     raise ImportError("rpnb.mlflow needs MLflow: pip install 'rpnb[mlflow]'") from error
 
 from rpnb._version import __version__
+from rpnb.estimators.protocol import columns_of
 from rpnb.loading import load
 
 __all__ = [
@@ -56,7 +57,7 @@ _REQUIREMENTS, _CONDA, _PYTHON = "requirements.txt", "conda.yaml", "python_env.y
 
 
 def get_default_pip_requirements() -> list[str]:
-    """Return what a model needs to be loaded and served by MLflow.
+    """Return the packages that MLflow needs to load and serve a model.
 
     Returns
     -------
@@ -77,40 +78,40 @@ def save_model(
     pyfunc_predict_fn: Method = "predict",
     metadata: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a model as a folder of MLflow.
+    """Write a model as an MLflow model folder.
 
     Parameters
     ----------
     model : classifier of this package
-        A fitted one: `PooledClassifier`, `RPNBClassifier`, one of `rpnb.baselines`, a
+        Fitted model: `PooledClassifier`, `RPNBClassifier`, one of `rpnb.baselines`, a
         pipeline, or a compiled model.
     path : str or path
-        Folder, which must be new or empty.
+        Folder to write to, which must be new or empty.
     mlflow_model : mlflow.models.Model, optional
-        Description that the flavours are added to.
+        Model description that the flavours are added to.
     signature : mlflow.models.ModelSignature, optional
         Types of inputs and outputs; by default inferred from `input_example`, if given.
     input_example : array or frame, optional
-        Some rows, stored with the model.
+        Example rows, stored with the model.
     pip_requirements : sequence of str, optional
-        What is needed to load the model; see `get_default_pip_requirements`.
+        Requirements to load the model; see `get_default_pip_requirements`.
     pyfunc_predict_fn : {"predict", "predict_next", "predict_proba", \
 "predict_next_proba"}, default="predict"
-        What the model does as a Python function.
+        Method that the model calls as a Python function.
     metadata : mapping, optional
-        Stored in the description.
+        Metadata stored in the model description.
     """
     method = _check_method(model, pyfunc_predict_fn)
     folder = Path(path).absolute()
     if folder.exists() and any(folder.iterdir()):
-        raise MlflowException(f"{folder} must be empty, and has files in it")
+        raise MlflowException(f"{folder} must be empty, but has files in it")
     folder.mkdir(parents=True, exist_ok=True)
     described = Model() if mlflow_model is None else mlflow_model
     if input_example is not None:
         _save_example(described, input_example, str(folder))
         if signature is None:
-            told = getattr(model, method)(_as_rows(model, input_example))
-            signature = infer_signature(input_example, told)
+            predicted = getattr(model, method)(_as_rows(model, input_example))
+            signature = infer_signature(input_example, predicted)
     if signature is not None:
         described.signature = signature
     if metadata is not None:
@@ -162,11 +163,11 @@ def log_model(
     Parameters
     ----------
     model : classifier of this package
-        A fitted one.
+        Fitted model; see `save_model`.
     name : str, default="model"
         Name of the model.
     registered_model_name : str, optional
-        Name under which a version of it is registered.
+        Name under which to register a version of the model.
     **given
         Arguments of `save_model`, such as `input_example`, and of MLflow's
         `Model.log`, such as `tags`.
@@ -174,7 +175,7 @@ def log_model(
     Returns
     -------
     mlflow.models.model.ModelInfo
-        With `model_uri`, which `load_model` takes.
+        Description of the logged model; pass its `model_uri` to `load_model`.
     """
     import rpnb.mlflow
 
@@ -206,26 +207,26 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
     folder = Path(_download_artifact_from_uri(str(model_uri), output_path=dst_path))
     flavour = Model.load(str(folder / "MLmodel")).flavors.get(FLAVOR_NAME)
     if flavour is None:
-        raise MlflowException(f"{model_uri} is no model of rpnb")
+        raise MlflowException(f"{model_uri} is not an rpnb model")
     return load(folder / flavour["data"])
 
 
 def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> Any:
-    """Return what MLflow calls as a Python function; called by MLflow alone."""
+    """Return the Python function model; called only by MLflow."""
     method = (model_config or {}).get("predict_fn", "predict")
     return _PythonFunction(load(path), method)
 
 
 @final
 class _PythonFunction:
-    """A model as MLflow's functions see it.
+    """A model as an MLflow Python function.
 
     Parameters
     ----------
     model
-        A fitted model.
+        Fitted model.
     method
-        The method that predicts; `params={"predict_fn": …}` names another for a call.
+        Method that predicts; `params={"predict_fn": …}` overrides it for one call.
     """
 
     def __init__(self, model: Any, method: str) -> None:
@@ -246,17 +247,17 @@ class _PythonFunction:
 
 
 def _as_rows(model: Any, given: Any) -> Any:
-    """Return rows as the model takes them: without names that it was not given."""
-    named = hasattr(model, "feature_names_in_") or model._columns is not None
+    """Return rows in the form that the model accepts, without names if it has none."""
+    named = hasattr(model, "feature_names_in_") or columns_of(model) is not None
     return given.to_numpy() if not named and hasattr(given, "to_numpy") else given
 
 
 def _check_method(model: Any, method: str) -> str:
-    """Return the name of a method that predicts, if the model has it."""
+    """Return the name of a prediction method, if the model has it."""
     if method not in _METHODS or not hasattr(model, method):
-        there = ", ".join(each for each in _METHODS if hasattr(model, each))
+        present = ", ".join(each for each in _METHODS if hasattr(model, each))
         raise MlflowException(
-            f"{type(model).__name__} has no method {method!r} that predicts; it has "
-            f"{there or 'none: fit it first'}"
+            f"{type(model).__name__} has no prediction method {method!r}; it has "
+            f"{present or 'none: fit it first'}"
         )
     return method

@@ -1,11 +1,10 @@
-"""Classifiers of River: observations are dictionaries.
+"""Classifiers with the interface of River: observations are dictionaries.
 
 Needs the extra: ``pip install 'rpnb[river]'``.
 """
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, final
 
 import numpy as np
@@ -23,7 +22,7 @@ try:
 except ImportError as error:
     raise ImportError("rpnb.river needs River: pip install 'rpnb[river]'") from error
 
-from rpnb.core.bayes.combining import Combiner
+from rpnb.core.bayes.statistics import Combiner
 from rpnb.core.conformal import learn_threshold, new_thresholds
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.matrices import MatrixDistribution
@@ -44,15 +43,15 @@ _F = TypeVar("_F", NamedFeatures, NamedColumns)
 
 
 class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
-    """Abstract: a classifier of this package whose features have names."""
+    """Abstract base: a classifier of this package with named features."""
 
     _features: _F | None = None
     _thresholds: FloatArray | None = None
-    """of prediction sets; None as long as none was learned"""
+    """thresholds of prediction sets; None before the first is learned"""
 
     @abstractmethod
     def _begin(self, x: Iterable[FeatureName]) -> _F:
-        """Return features of a classifier that has learned nothing.
+        """Return the features of a new classifier.
 
         `x` are the names in the first observation.
         """
@@ -64,16 +63,50 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
     # One observation
 
     def learn_one(self, x: Mapping[Any, Any], y: ClfTarget) -> None:
-        """Learn from an observation `x` with label `y`.
+        """Learn from an observation.
 
-        A label never seen before becomes a new class.
+        Parameters
+        ----------
+        x : mapping
+            Observation: the value of each feature by name.
+        y : label
+            Label of the observation. One never seen before becomes a new class.
+
+        Examples
+        --------
+        >>> from rpnb.river import RPNBClassifier
+        >>> model = RPNBClassifier(seed=0)
+        >>> model.learn_one({"length": 2.5}, "apple")
+        >>> model.learn_one({"length": 7.0}, "banana")
+        >>> model.predict_one({"length": 6.5})
+        'banana'
         """
         features = self._features or self._begin(x)
         features.learn_one(x, y)
         self._features = features
 
     def predict_one(self, x: Mapping[Any, Any], **kwargs: Any) -> ClfTarget | None:
-        """Return the label of `x`; None before anything has been learned."""
+        """Predict the label of an observation.
+
+        Parameters
+        ----------
+        x : mapping
+            Observation: the value of each feature by name.
+
+        Returns
+        -------
+        label or None
+            Predicted label; None before anything has been learned.
+
+        Examples
+        --------
+        >>> from rpnb.river import RPNBClassifier
+        >>> model = RPNBClassifier(seed=0)
+        >>> model.learn_one({"length": 2.5}, "apple")
+        >>> model.learn_one({"length": 7.0}, "banana")
+        >>> model.predict_one({"length": 2.0})
+        'apple'
+        """
         features = self._features
         if features is None:
             return None
@@ -83,7 +116,28 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
     def predict_proba_one(
         self, x: Mapping[Any, Any], **kwargs: Any
     ) -> dict[ClfTarget, float]:
-        """Return the probability of each label; {} before anything has been learned."""
+        """Return the probability of each label.
+
+        Parameters
+        ----------
+        x : mapping
+            Observation: the value of each feature by name.
+
+        Returns
+        -------
+        dict
+            Probabilities by label; {} before anything has been learned.
+
+        Examples
+        --------
+        >>> from rpnb.river import RPNBClassifier
+        >>> model = RPNBClassifier(seed=0)
+        >>> model.learn_one({"length": 2.5}, "apple")
+        >>> model.learn_one({"length": 7.0}, "banana")
+        >>> found = model.predict_proba_one({"length": 2.0})
+        >>> max(found, key=found.get), round(sum(found.values()), 6)
+        ('apple', 1.0)
+        """
         features = self._features
         if features is None:
             return {}
@@ -97,28 +151,66 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
     def predict_set_one(
         self, x: Mapping[Any, Any], coverage: float = 0.9
     ) -> set[ClfTarget]:
-        """Return a set of labels that holds the true one in so many cases.
+        """Return a set of labels that contains the true one with the given coverage.
 
-        Adaptive conformal inference, see `rpnb.RPNBClassifier.predict_set`, with
-        thresholds that `predict_set_then_learn_one` moves; before that, a set holds
-        what has a probability of a half or more. Empty before anything is learned.
+        Adaptive conformal inference, as in `rpnb.RPNBClassifier.predict_set`, with
+        thresholds that `predict_set_then_learn_one` updates. Before its first call, a
+        set holds the labels with a probability of one half or more.
 
         Parameters
         ----------
-        x
-            An observation.
-        coverage
-            The wished share, from 0.5 to 0.99.
+        x : mapping
+            Observation: the value of each feature by name.
+        coverage : float, default=0.9
+            Target coverage, from 0.5 to 0.99.
+
+        Returns
+        -------
+        set
+            Labels; empty before anything has been learned.
+
+        Examples
+        --------
+        >>> from rpnb.river import RPNBClassifier
+        >>> model = RPNBClassifier(seed=0)
+        >>> model.learn_one({"length": 2.5}, "apple")
+        >>> model.learn_one({"length": 7.0}, "banana")
+        >>> model.predict_set_one({"length": 2.0}) <= {"apple", "banana"}
+        True
         """
         return self._set_of(self.predict_proba_one(x), coverage)
 
     def predict_set_then_learn_one(
         self, x: Mapping[Any, Any], y: ClfTarget, coverage: float = 0.9
     ) -> set[ClfTarget]:
-        """Return the set of `x` before it is learned with label `y`, then learn it.
+        """Predict a set of labels, then learn the observation with its label.
 
-        In the long run the sets hold the true label in the wished share of cases,
-        whatever the stream and however it drifts.
+        In the long run the share of sets that contain the true label is the target
+        coverage, whatever the stream and however it drifts.
+
+        Parameters
+        ----------
+        x : mapping
+            Observation: the value of each feature by name.
+        y : label
+            Label of the observation.
+        coverage : float, default=0.9
+            Target coverage, from 0.5 to 0.99.
+
+        Returns
+        -------
+        set
+            Labels as `predict_set_one` returns them before `y` is learned.
+
+        Examples
+        --------
+        >>> from rpnb.river import RPNBClassifier
+        >>> model = RPNBClassifier(seed=0)
+        >>> model.learn_one({"length": 2.5}, "apple")
+        >>> model.learn_one({"length": 7.0}, "banana")
+        >>> found = model.predict_set_then_learn_one({"length": 2.0}, "apple")
+        >>> found <= {"apple", "banana"}
+        True
         """
         P = self.predict_proba_one(x)
         predicted = self._set_of(P, coverage)
@@ -130,17 +222,35 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
 
     def _set_of(self, P: Mapping[ClfTarget, float], coverage: float) -> set[ClfTarget]:
         """Return the labels whose probability is large enough."""
-        wished = check_coverage(coverage)
+        target = check_coverage(coverage)
         learned = self._thresholds
         thresholds = new_thresholds() if learned is None else learned
         values = np.maximum([list(P.values())], LEAST_PROBABILITY)
-        chosen = past_sets(values, thresholds[None, :], wished)[0]
+        chosen = past_sets(values, thresholds[None, :], target)[0]
         return {label for label, inside in zip(P, chosen, strict=True) if inside}
 
     # Many observations
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn from the rows of a data frame `X`, in their order, with labels `y`."""
+        """Learn from the rows of a data frame, in their order.
+
+        Parameters
+        ----------
+        X : data frame
+            Observations, one per row.
+        y : series
+            Labels of the observations.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from rpnb.river import RPNBClassifier
+        >>> model = RPNBClassifier(seed=0)
+        >>> frame = pd.DataFrame({"length": [2.5, 7.0]})
+        >>> model.learn_many(frame, pd.Series(["apple", "banana"]))
+        >>> model.predict_one({"length": 6.5})
+        'banana'
+        """
         columns, n = _columns(X)
         labels = into_series(y).to_numpy()
         features = self._features or self._begin(columns)
@@ -148,7 +258,29 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
         self._features = features
 
     def predict_many(self, X: Any) -> Any:
-        """Return the labels of the rows of a data frame, as a series of its kind."""
+        """Predict the labels of the rows of a data frame.
+
+        Parameters
+        ----------
+        X : data frame
+            Observations, one per row.
+
+        Returns
+        -------
+        series
+            Predicted labels, in a series of the data frame's library; None before
+            anything has been learned.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from rpnb.river import RPNBClassifier
+        >>> model = RPNBClassifier(seed=0)
+        >>> frame = pd.DataFrame({"length": [2.5, 7.0]})
+        >>> model.learn_many(frame, pd.Series(["apple", "banana"]))
+        >>> model.predict_many(frame).tolist()
+        ['apple', 'banana']
+        """
         frame = into_frame(X)
         features = self._features
         if features is None:
@@ -157,7 +289,29 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
         return to_native_series(labels.tolist(), name=None, like=frame)
 
     def predict_proba_many(self, X: Any) -> Any:
-        """Return the probabilities of all labels, one column each."""
+        """Return the probabilities of all labels for the rows of a data frame.
+
+        Parameters
+        ----------
+        X : data frame
+            Observations, one per row.
+
+        Returns
+        -------
+        data frame
+            Probabilities, one column for each label; without columns before anything
+            has been learned.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from rpnb.river import RPNBClassifier
+        >>> model = RPNBClassifier(seed=0)
+        >>> frame = pd.DataFrame({"length": [2.5, 7.0]})
+        >>> model.learn_many(frame, pd.Series(["apple", "banana"]))
+        >>> model.predict_proba_many(frame).columns.tolist()
+        ['apple', 'banana']
+        """
         frame = into_frame(X)
         features = self._features
         if features is None:
@@ -169,26 +323,25 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
 
 
 @final
-@dataclass(eq=False, repr=False)
 class RPNBClassifier(_NamedClassifier[NamedFeatures]):
     """Online classifier: random projections, naive Bayes, learning from mistakes.
 
     The estimator `rpnb.RPNBClassifier` with the interface of River. The parameters are
-    the same, except that the seed has the name it has in River.
+    the same, except that the seed is called `seed`, as in River.
 
     Features may appear at any time, be absent, and come in any order: the row of a
     feature in the projections is drawn from the seed and the feature's name alone, and
     an absent feature is zero. Features must be numbers (booleans are 0 and 1), finite,
-    and should be on similar scales: put a `preprocessing.StandardScaler` before.
+    and should be on similar scales: put a `preprocessing.StandardScaler` in front.
 
     Parameters
     ----------
     n_estimators : int, default=200
-        K, the number of projections and classifiers.
+        Number K of projections and classifiers.
     n_components : int or "auto", default="auto"
-        q, the dimension of the projections. "auto" is ⌊2·log₂ p⌋
-        where p is the number of features of the *first* observation learned, at least 1
-        and at most p. Set it where the first observation is not typical.
+        Dimension q of the projections. "auto" is ⌊2·log₂ p⌋ where p is the number of
+        features of the *first* observation learned, at least 1 and at most p. Set it if
+        the first observation is not typical.
     projection : {"gaussian", "bernoulli", "achlioptas"}, default="gaussian"
         Distribution of the projections' entries: N(0, 1); ±1; or −√3, 0, √3 with
         probabilities 1/6, 2/3, 1/6. All are divided by √q.
@@ -197,32 +350,34 @@ default="log_sum"
         How the members' posteriors become one score: equation (6) of the paper, or a
         rule of Kittler et al. (1998) on normalised posteriors.
     update : {"mistakes", "all"}, default="mistakes"
-        Which observations are learned.
+        Whether to learn only misclassified observations, as in the paper, or all.
     batch_size : int or None, default=1
-        Rows that `learn_many` predicts before it learns any of them; None makes each
-        call one mini-batch. With 1, `learn_many` leaves the model as a loop of
-        `learn_one` would, to the bit.
+        Number of rows that `learn_many` predicts before it learns any of them; None
+        makes each call one mini-batch. With 1, `learn_many` leaves the model as a loop
+        of `learn_one` would, to the bit.
     prior_mean : float, default=0.0
-        Mean of each column of each class before the first observation.
+        Mean of each projected dimension in each class before the first observation.
     prior_variance : float, default=1.0
-        Variance of each column of each class before the first observation.
+        Variance of each projected dimension in each class before the first observation.
     prior_weight : float, default=1.0
         How many observations the prior mean and variance count as.
     forgetting : float or None, default=None
-        W > 1, for streams that drift: each class remembers about the last W rows that
-        it has learned. None forgets nothing.
+        Memory W > 1 for streams that drift: each class remembers about its last W
+        learned observations. None forgets nothing.
     class_prior : "uniform", "frequency" or mapping, default="uniform"
-        P(y). "frequency" follows the labels seen; a mapping from each label to its
-        probability fixes it.
+        Prior P(y) of the classes. "frequency" follows the labels seen; a mapping from
+        each label to its probability fixes it.
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
     temperature : "auto", float or None, default="auto"
         How scores become probabilities, for "log_sum" and "product": "auto" learns it
-        along the stream, a number divides them, None is K.
+        online, a number divides them, None stands for the number of members.
     seed : int or None, default=None
         Seed of the projections.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes: given, or n/(M·n_y) by the observations so far.
+        Weights of the classes, by label; "balanced" weights an observation of class y
+        by n / (M * n_y), where n counts the observations so far, n_y those of class y
+        and M the classes.
 
     Notes
     -----
@@ -247,46 +402,78 @@ default="log_sum"
     True
     """
 
-    n_estimators: int = 200
-    n_components: int | Literal["auto"] = "auto"
-    projection: MatrixDistribution = "gaussian"
-    combiner: Combiner = "log_sum"
-    update: Literal["mistakes", "all"] = "mistakes"
-    batch_size: int | None = 1
-    prior_mean: float = 0.0
-    prior_variance: float = 1.0
-    prior_weight: float = 1.0
-    forgetting: float | None = None
-    class_prior: str | Mapping[Any, float] = "uniform"
-    var_floor: float = 1e-9
-    temperature: float | Literal["auto"] | None = "auto"
-    seed: int | None = None
-    class_weight: ClassWeight = None
+    def __init__(
+        self,
+        n_estimators: int = 200,
+        n_components: int | Literal["auto"] = "auto",
+        projection: MatrixDistribution = "gaussian",
+        combiner: Combiner = "log_sum",
+        update: Literal["mistakes", "all"] = "mistakes",
+        batch_size: int | None = 1,
+        prior_mean: float = 0.0,
+        prior_variance: float = 1.0,
+        prior_weight: float = 1.0,
+        forgetting: float | None = None,
+        class_prior: str | Mapping[Any, float] = "uniform",
+        var_floor: float = 1e-9,
+        temperature: float | Literal["auto"] | None = "auto",
+        seed: int | None = None,
+        class_weight: ClassWeight = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.n_components = n_components
+        self.projection = projection
+        self.combiner = combiner
+        self.update = update
+        self.batch_size = batch_size
+        self.prior_mean = prior_mean
+        self.prior_variance = prior_variance
+        self.prior_weight = prior_weight
+        self.forgetting = forgetting
+        self.class_prior = class_prior
+        self.var_floor = var_floor
+        self.temperature = temperature
+        self.seed = seed
+        self.class_weight = class_weight
 
-    # Reasons, and taking back
+    # Explaining and unlearning
 
     def explain_one(
         self, x: Mapping[Any, Any], label: Any = None, against: Any = None
     ) -> dict[Any, float]:
-        """Return what each feature of `x` adds to a label's score against another's.
+        """Return the contribution of each feature of `x` to a label's score.
 
-        Exact Shapley values, see `rpnb.RPNBClassifier.explain`, with an observation
-        without features as the background: a feature that is absent is zero, and adds
-        nothing.
+        Contributions are exact Shapley values of the label's score minus that of
+        another label, as in `rpnb.RPNBClassifier.explain`. The background is an
+        observation without features: an absent feature is zero and contributes nothing.
 
         Parameters
         ----------
-        x
-            An observation.
-        label
-            The label that is explained; by default the prediction.
-        against
-            The label that it is compared with; by default the second best.
+        x : mapping
+            Observation: the value of each feature by name.
+        label : label, optional
+            Label to explain; by default the predicted one.
+        against : label, optional
+            Label to compare with; by default the second best.
+
+        Returns
+        -------
+        dict
+            Contributions by feature.
+
+        Examples
+        --------
+        >>> from rpnb.river import RPNBClassifier
+        >>> model = RPNBClassifier(seed=0)
+        >>> model.learn_one({"length": 2.5}, "apple")
+        >>> model.learn_one({"length": 7.0}, "banana")
+        >>> list(model.explain_one({"length": 6.5}))
+        ['length']
         """
         features = self._features
         if features is None:
             raise ValueError(
-                "explain_one needs labels of two classes: none was learned"
+                "explain_one needs two learned classes: nothing was learned yet"
             )
         row = features.row(x)
         found = features.classifier.explain(
@@ -298,14 +485,32 @@ default="log_sum"
         return dict(zip(features.row_names, found.values[0].tolist(), strict=False))
 
     def unlearn_one(self, x: Mapping[Any, Any], y: ClfTarget) -> None:
-        """Take an observation that was learned with label `y` out again.
+        """Remove a learned observation from the statistics.
 
         See `rpnb.RPNBClassifier.unlearn` for what that means with update="mistakes",
         and for when it is refused.
+
+        Parameters
+        ----------
+        x : mapping
+            Observation that was learned.
+        y : label
+            Label with which it was learned.
+
+        Examples
+        --------
+        >>> from rpnb.river import RPNBClassifier
+        >>> model = RPNBClassifier(seed=0, update="all")
+        >>> model.learn_one({"length": 2.5}, "apple")
+        >>> model.learn_one({"length": 7.0}, "banana")
+        >>> model.learn_one({"length": 7.5}, "apple")      # a wrong label
+        >>> model.unlearn_one({"length": 7.5}, "apple")
+        >>> model.predict_one({"length": 7.4})
+        'banana'
         """
         features = self._features
         if features is None:
-            raise ValueError("nothing was learned that could be unlearned")
+            raise ValueError("unlearn_one needs a learned observation: there is none")
         features.classifier.unlearn(features.row(x)[None, :], np.array([y]))
 
     def _begin(self, x: Iterable[FeatureName]) -> NamedFeatures:
@@ -316,44 +521,45 @@ default="log_sum"
 
 
 @final
-@dataclass(eq=False, repr=False)
 class PooledClassifier(_NamedClassifier[NamedColumns]):
-    """Online classifier: several classifiers of one family, pooled along the stream.
+    """Online ensemble of up to nine models whose weights adapt as labels arrive.
 
     The estimator `rpnb.PooledClassifier` with the interface of River. The parameters
-    are the same, except that the seed has the name it has in River. Features need no
-    scaling, and there is nothing to tune.
+    are the same, except that the seed is called `seed`, as in River. Features need no
+    scaling, and no parameter needs tuning.
 
     Features may appear at any time. One that first appears after 256 observations is
-    learned as soon as 16 observations had it: the pool then begins again, with all
-    features, from up to 4,000 of the most recent observations. An absent feature is a
-    missing value, and so is NaN. Features must be numbers (booleans are 0 and 1).
+    used once 16 observations contain it: the pool is then relearned, with all features,
+    from up to 4,000 of the most recent observations. An absent feature is a missing
+    value, and so is NaN. Features must be numbers (booleans are 0 and 1).
 
     Parameters
     ----------
     members : "all", "mergeable" or sequence of str, default="all"
-        The members of the pool.
+        Members of the pool; see `rpnb.PooledClassifier`.
     n_projections : int, default=512
-        Rectified random projections of a row, a multiple of 16.
+        Number of rectified random projections, a multiple of 16.
     window : int or None, default=None
-        Rows that the window forest keeps at most. None is min(4000, max(256, 2¹⁹/p))
-        for p features.
+        Largest number of observations that window_forest keeps. None stands for
+        min(4000, max(256, 2¹⁹ / p)) with p features.
     delay : int, default=0
-        How late labels come, in rows: that of a row is learned before the row `delay`
-        rows later is predicted.
+        How many observations late the labels arrive: an observation is learned before
+        the one `delay` observations later is predicted.
     seed : int or None, default=None
         Seed of the projections and trees.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes: given, or n/(M·n_y) by the observations so far.
+        Weights of the classes, by label; "balanced" weights an observation of class y
+        by n / (M * n_y), where n counts the observations so far, n_y those of class y
+        and M the classes.
 
     Notes
     -----
     Parameters are read when the first observation is learned. Predictions and state are
     those of `rpnb.PooledClassifier` on a table of all features of the first 256
     observations, ordered by the numbers of their names, with NaN where a feature is
-    absent: the same to the bit, whatever came first. A new feature among the first 256
-    observations makes the classifier learn those before it again; a later one, the most
-    recent ones.
+    absent: the same to the bit, whichever feature came first. A new feature among the
+    first 256 observations makes the classifier relearn those before it; a later one,
+    the most recent ones.
 
     Examples
     --------
@@ -366,12 +572,21 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
     True
     """
 
-    members: Literal["all", "mergeable"] | Sequence[str] = "all"
-    n_projections: int = 512
-    window: int | None = None
-    delay: int = 0
-    seed: int | None = None
-    class_weight: ClassWeight = None
+    def __init__(
+        self,
+        members: Literal["all", "mergeable"] | Sequence[str] = "all",
+        n_projections: int = 512,
+        window: int | None = None,
+        delay: int = 0,
+        seed: int | None = None,
+        class_weight: ClassWeight = None,
+    ) -> None:
+        self.members = members
+        self.n_projections = n_projections
+        self.window = window
+        self.delay = delay
+        self.seed = seed
+        self.class_weight = class_weight
 
     def _begin(self, x: Iterable[FeatureName]) -> NamedColumns:
         parameters = self._get_params()
@@ -380,14 +595,31 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
 
     @property
     def weights_(self) -> dict[str, float]:
-        """The pool's weight of each member's scores; {} before anything is learned."""
+        """Weight of each member's scores in the pool; {} before anything is learned.
+
+        Examples
+        --------
+        >>> from rpnb.river import PooledClassifier
+        >>> model = PooledClassifier(seed=0)
+        >>> for i in range(20):
+        ...     model.learn_one({"length": i % 2 + 0.1 * i}, i % 2)
+        >>> "shared_covariance" in model.weights_
+        True
+        """
         return {} if self._features is None else self._features.classifier.weights_
 
     @property
     def member_errors_(self) -> dict[str, float]:
-        """The share of rows that each member predicted wrongly, and the pool.
+        """Error rate of each member, and of the pool; {} before anything is learned.
 
-        {} before anything is learned.
+        Examples
+        --------
+        >>> from rpnb.river import PooledClassifier
+        >>> model = PooledClassifier(seed=0)
+        >>> for i in range(20):
+        ...     model.learn_one({"length": i % 2 + 0.1 * i}, i % 2)
+        >>> 0.0 <= model.member_errors_["pool"] <= 1.0
+        True
         """
         if self._features is None:
             return {}

@@ -56,7 +56,7 @@ def evaluated(stream: Any, name: str) -> dict[str, Any]:
         "learner": results.learner,
         "beside": float(beside.cumulative.accuracy()),
         "probabilities": ours.predict_proba(instances[0]).tolist(),
-        "seen": ours._model.n_seen_,
+        "seen": ours._model.n_samples_seen_,
     }
 
 
@@ -73,7 +73,7 @@ def details() -> dict[str, Any]:
     schema = stream.get_schema()
     model = RPNBClassifier(schema, n_estimators=5, update="all")
     fresh = model.predict(stream.next_instance())
-    before = model._model.n_seen_
+    before = model._model.n_samples_seen_
     unlabelled = LabeledInstance.from_array(schema, np.ones(5), -1)
     model.train(unlabelled)
     missing = Instance.from_array(schema, np.array([1.0, np.nan, 0.0, 0.0, 0.0]))
@@ -81,7 +81,7 @@ def details() -> dict[str, Any]:
     again = learner_from_params(spec, schema, random_seed=9)
     return {
         "fresh": fresh,
-        "learned without a label": model._model.n_seen_ - before,
+        "learned without a label": model._model.n_samples_seen_ - before,
         "missing": refused(model.predict, missing),
         "regression": refused(
             RPNBClassifier, Schema.from_custom(["a", "b", "t"], target="t")
@@ -105,7 +105,7 @@ def pooled_details(schema: Any, missing: Any, unlabelled: Any) -> dict[str, Any]
     again = learner_from_params(spec, schema, random_seed=9)
     return {
         "fresh": fresh,
-        "learned without a label": model._model.n_seen_,
+        "learned without a label": model._model.n_samples_seen_,
         "regression": refused(
             PooledClassifier, Schema.from_custom(["a", "b", "t"], target="t")
         ),

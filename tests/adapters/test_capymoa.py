@@ -1,4 +1,4 @@
-"""The classifiers of CapyMOA, in an environment of its own, where CapyMOA is installed.
+"""The classifiers of CapyMOA, in a separate environment, where CapyMOA is installed.
 
 The environment sees the packages of this one, so that only CapyMOA and what it needs
 besides is installed. That takes a while, and a registry: `make test-capymoa` names the
@@ -38,7 +38,7 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a command that sees this very copy of the package."""
     source = str(Path(rpnb.__file__).parents[1])
     others = filter(None, [os.environ.get("PYTHONPATH")])
-    return subprocess.run(  # noqa: S603 - commands of our own
+    return subprocess.run(  # noqa: S603 - our own commands
         command,
         capture_output=True,
         text=True,
@@ -49,7 +49,7 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def python() -> Path:
-    """Return the interpreter of the environment, which is made where it is missing."""
+    """Return the interpreter of the environment; create it if it is missing."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("CapyMOA needs Java, which is not here")
     interpreter = Path(FOLDER).absolute() / "bin" / "python"
@@ -123,7 +123,7 @@ def test_what_cannot_be_learned_is_left_or_refused(report: Any) -> None:
     assert seen["fresh"] == 0
     assert seen["learned without a label"] == 0
     assert "NaN (row 0, column 1)" in seen["missing"]
-    assert "must be one of classification" in seen["regression"]
+    assert "must describe classification" in seen["regression"]
     assert "n_components must be an integer of at least 1" in seen["parameter"]
 
 
@@ -137,8 +137,8 @@ def test_it_is_made_again_from_its_parameters(report: Any) -> None:
 def test_it_has_the_parameters_of_the_estimator(report: Any) -> None:
     expected = rpnb.RPNBClassifier(random_state=3).get_params()
     assert report["details"]["parameters"] == expected
-    # Rows come one by one: there are no batches, and nothing for threads to share.
-    own = set(expected) - {"batch_size", "n_jobs", "random_state"}
+    # Rows come one by one: there is nothing to batch, shuffle or share by threads.
+    own = set(expected) - {"batch_size", "n_jobs", "random_state", "shuffle"}
     assert report["details"]["own"] == sorted(own)
 
 
@@ -147,7 +147,7 @@ def test_the_pooled_classifier_keeps_the_same_rules(report: Any) -> None:
     seen = report["details"]["pooled"]
     assert seen["fresh"] == 0  # an instance with a missing attribute is one as well
     assert seen["learned without a label"] == 0
-    assert "must be one of classification" in seen["regression"]
+    assert "must describe classification" in seen["regression"]
     assert "n_projections must be an integer from 16 to 16384" in seen["parameter"]
     again = rpnb.PooledClassifier(
         "mergeable", n_projections=32, window=99, random_state=9
@@ -156,14 +156,14 @@ def test_the_pooled_classifier_keeps_the_same_rules(report: Any) -> None:
     expected = rpnb.PooledClassifier(random_state=3).get_params()
     assert seen["parameters"] == expected
     # Instances hold numbers: there are no columns of text.
-    others = {"n_jobs", "random_state", "delays"}
+    others = {"n_jobs", "random_state", "delays", "shuffle"}
     others |= {"categorical_features", "text_features"}
     assert seen["own"] == sorted(set(expected) - others)
 
 
 @in_its_environment
 def test_the_examples_in_the_documentation_run(python: Path) -> None:
-    done = run(python, "-m", "doctest", ROOT / "docs" / "guides" / "capymoa.md")
+    done = run(python, "-m", "doctest", ROOT / "docs" / "how-to" / "capymoa.md")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -122,7 +122,8 @@ def test_the_command_of_mlflow_predicts(tmp_path: Path) -> None:
 def test_refusals_say_what_is_there(tmp_path: Path) -> None:
     perceptron = PA().fit(X, Y)
     error = mlflow.exceptions.MlflowException
-    with pytest.raises(error, match=r"PA has no method 'predict_proba' .* predict, "):
+    said = "PA has no prediction method 'predict_proba'; it has predict, "
+    with pytest.raises(error, match=said):
         flavour.save_model(
             perceptron, tmp_path / "m", pyfunc_predict_fn="predict_proba"
         )

@@ -20,6 +20,7 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.record import make_projection
 from rpnb.estimators.checks.feature_names import feature_number
 from rpnb.estimators.named import features as named_features
+from rpnb.estimators.protocol import initialise
 from rpnb.river import RPNBClassifier
 
 Observation = dict[Hashable, Any]
@@ -86,10 +87,10 @@ def test_it_is_the_estimator_with_rows_drawn_by_name(
     features = np.array([feature_number(NAMES[i]) for i in order], np.uint64)
     parameters = {"n_components": 4, "combiner": rule, "update": update}
     dense = rpnb.RPNBClassifier(7, random_state=3, **parameters)
-    dense._initialise(6, np.zeros(0, np.int64))
+    initialise(dense, 6, np.zeros(0, np.int64))
     recipe = dense._state.projection
-    dense._set_projection(
-        make_projection(recipe.distribution, recipe.seed, features, 7, 4)
+    dense._state.projection = make_projection(
+        recipe.distribution, recipe.seed, features, 7, 4
     )
     expected = dense.predict_then_learn(rows[:, order], labels)
 
@@ -100,7 +101,10 @@ def test_it_is_the_estimator_with_rows_drawn_by_name(
         model.learn_one(present, labels[i])
     inner = estimator_of(model)
     assert moments_of(inner) == moments_of(dense)
-    assert (inner.n_seen_, inner.n_updates_) == (dense.n_seen_, dense.n_updates_)
+    assert (inner.n_samples_seen_, inner.n_updates_) == (
+        dense.n_samples_seen_,
+        dense.n_updates_,
+    )
 
 
 @given(seeds, rules)
@@ -139,8 +143,9 @@ def test_it_has_the_parameters_of_the_estimator_and_passes_them_on() -> None:
     model = RPNBClassifier()
     expected = rpnb.RPNBClassifier().get_params()
     expected["seed"] = expected.pop("random_state")
-    del expected["n_jobs"]  # River's learners have no threads of their own
-    del expected["scale"]  # River has scalers of its own
+    del expected["shuffle"]  # River has no `fit`
+    del expected["n_jobs"]  # River's learners have no threads
+    del expected["scale"]  # River has its own scalers
     assert model._get_params() == expected
     changed: dict[str, Any] = {
         "n_estimators": 5,
@@ -164,6 +169,7 @@ def test_it_has_the_parameters_of_the_estimator_and_passes_them_on() -> None:
     model.learn_one({"a": 1.0}, "ant")
     given = estimator_of(model).get_params()
     given["seed"] = given.pop("random_state")
+    assert given.pop("shuffle") is True
     assert given.pop("n_jobs") is None
     assert given.pop("scale") is None
     assert given == changed
@@ -234,7 +240,7 @@ def test_a_frame_is_one_mini_batch_where_batches_are_asked_for() -> None:
     model.learn_many(frame[30:], pd.Series(WORDS[30:]))
     loop = small()
     loop.learn_many(frame, pd.Series(WORDS))
-    assert estimator_of(model).n_seen_ == 60
+    assert estimator_of(model).n_samples_seen_ == 60
     assert learned(model) != learned(loop)
 
 
@@ -359,7 +365,7 @@ def test_before_anything_is_learned_there_is_no_prediction() -> None:
 def test_a_refused_beginning_leaves_a_model_that_knows_nothing() -> None:
     model = small()
     with pytest.raises(ValueError, match="Unknown label type"):
-        model.learn_one({"a": 1.0}, None)  # type: ignore[arg-type]
+        model.learn_one({"a": 1.0}, None)
     with pytest.raises(TypeError, match="must be a number"):
         model.learn_one({"a": "1"}, "x")
     with pytest.raises(TypeError, match="name of a feature"):
@@ -526,7 +532,7 @@ def test_an_observation_is_unlearned() -> None:
 
 
 def test_nothing_can_be_explained_or_unlearned_before_something_is_learned() -> None:
-    with pytest.raises(ValueError, match="none was learned"):
+    with pytest.raises(ValueError, match="nothing was learned yet"):
         small().explain_one({"ant": 1.0})
-    with pytest.raises(ValueError, match="nothing was learned"):
+    with pytest.raises(ValueError, match="needs a learned observation"):
         small().unlearn_one({"ant": 1.0}, "bee")

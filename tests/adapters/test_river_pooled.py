@@ -84,7 +84,7 @@ def test_it_is_the_estimator_on_a_table_of_all_first_features() -> None:
         shuffled = [*x.items()]
         rng.shuffle(shuffled)
         model.learn_one({**late, **dict(shuffled)}, int(y[i]))
-    assert estimator_of(model).n_seen_ == 300
+    assert estimator_of(model).n_samples_seen_ == 300
     assert snapshot(estimator_of(model)) == snapshot(dense)
     assert model._features is not None
     assert model._features.names == [NAMES[j] for j in columns]
@@ -94,7 +94,7 @@ def test_it_is_the_estimator_on_a_table_of_all_first_features() -> None:
 
 @pytest.mark.parametrize("often", [1.0, 0.3])
 def test_features_that_appear_late_are_learned(often: float) -> None:
-    """The only feature that tells the class first appears at row 300."""
+    """The only informative feature first appears at row 300."""
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 1500)
     model, right = small(), []
@@ -159,7 +159,8 @@ def test_it_has_the_parameters_of_the_estimator_and_passes_them_on() -> None:
     expected = rpnb.PooledClassifier().get_params()
     expected["seed"] = expected.pop("random_state")
     # River's learners have no threads and no rows that wait, and features are numbers.
-    elsewhere = ("n_jobs", "delays", "categorical_features", "text_features")
+    elsewhere = ["n_jobs", "delays", "shuffle"]
+    elsewhere += ["categorical_features", "text_features"]
     for name in elsewhere:
         del expected[name]
     assert PooledClassifier()._get_params() == expected
@@ -187,7 +188,7 @@ def test_without_a_seed_relearning_draws_no_other_projections() -> None:
     seed = estimator_of(model)._state.seed
     model.learn_one({"b": 1.0}, "y")
     assert estimator_of(model)._state.seed == seed
-    assert estimator_of(model).n_seen_ == 2
+    assert estimator_of(model).n_samples_seen_ == 2
 
 
 BAD: dict[str, tuple[Observation, Any, type[Exception], str]] = {

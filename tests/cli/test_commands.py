@@ -32,7 +32,7 @@ def test_a_learner_is_described_with_its_parameters(
     assert main(["learners", "SCW", "AROW"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("SCW1  (second order)\n\n  ")
-    assert "Take it as a linear learner with confidence" in shown
+    assert "Use it as a linear learner with confidence" in shown
     assert main(["learners", "AROW", "--json"]) == 0
     described = json.loads(capsys.readouterr().out)
     assert described["name"] == "AROW"
@@ -41,14 +41,14 @@ def test_a_learner_is_described_with_its_parameters(
     )
     assert all(each["help"] for each in described["parameters"].values())
     assert main(["learners", "AROV"]) == 2
-    assert "close to it: AROW" in capsys.readouterr().err
+    assert "did you mean AROW" in capsys.readouterr().err
 
 
 # Completion
 
 
 def completed(script: str, *words: str) -> list[str]:
-    """What bash offers for the last word."""
+    """Return the completions of bash for the last word."""
     line = " ".join(f"'{word}'" for word in words)
     ask = (
         f"{script}\nCOMP_WORDS=({line})\nCOMP_CWORD={len(words) - 1}\n_rpnb\n"
@@ -171,15 +171,15 @@ def test_a_long_word_is_cut_in_the_message(
     [
         (
             "run x.csv --reprot r",
-            "rpnb run: there is no option --reprot; close to it: ",
+            "rpnb run: unknown option --reprot (did you mean ",
         ),
         (
             "compare x --models A",
-            "rpnb compare: there is no option --models; `rpnb com",
+            "rpnb compare: unknown option --models; `rpnb com",
         ),
         (
             "run a.csv b.csv",
-            "rpnb run: 'b.csv' is one word too many; `rpnb run --help`",
+            "rpnb run: unexpected argument 'b.csv'; `rpnb run --help`",
         ),
     ],
 )
@@ -191,3 +191,48 @@ def test_a_word_that_a_command_does_not_take_is_named(
     assert out == ""
     assert err.startswith(message)
     assert err.count("\n") == 1
+
+
+def examples() -> list[str]:
+    """Return the commands that the help texts show, in their order."""
+    shown = [parser.epilog or "" for _, parser in commands_of(_parser()).values()]
+    return [
+        line.strip().removeprefix("rpnb ")
+        for text in shown
+        for line in text.splitlines()
+        if line.strip().startswith("rpnb ")
+    ]
+
+
+def test_examples_of_the_help_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pandas as pd  # type: ignore[import-untyped]
+
+    monkeypatch.chdir(tmp_path)
+    rows = {
+        "a": [0.5, 1.5, 2.5] * 8,
+        "note": ["x", "y", "z"] * 8,
+        "label": [0, 1, 1] * 8,
+    }
+    frame = pd.DataFrame(rows)
+    for name in ("rows", "monday", "tuesday"):
+        frame.to_csv(f"{name}.csv", index=False)
+    frame.drop(columns="label").to_csv("new.csv", index=False)
+    frame.to_csv("sales.csv", index=False, sep="\t", decimal=",")
+    frame.to_parquet("rows.parquet")
+    shown = examples()
+    assert len(shown) >= 7
+    for line in shown:
+        assert main(line.split()) == 0, (line, capsys.readouterr().err)
+    assert {"rows.html", "model.rpnb"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_every_option_of_every_command_is_explained() -> None:
+    for command, (_, parser) in commands_of(_parser()).items():
+        assert parser.description, command
+        text = " ".join(parser.format_help().split())
+        for action in parser._actions:
+            assert action.help, (command, action.dest)
+            for option in action.option_strings:
+                assert option in text

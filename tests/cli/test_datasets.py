@@ -37,7 +37,7 @@ def test_all_33_are_listed_with_shape_source_and_licence(
 
 
 @pytest.mark.parametrize("way", ["argument", "environment"])
-def test_a_file_comes_before_a_draw_and_a_download(
+def test_a_file_takes_precedence_over_a_draw_and_a_download(
     way: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -56,7 +56,7 @@ def test_a_file_comes_before_a_draw_and_a_download(
     assert "download" in lines["Optdigits"]
 
 
-def test_what_can_only_come_from_a_file_is_named(
+def test_datasets_that_need_a_file_are_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["datasets"]) == 0
@@ -64,7 +64,7 @@ def test_what_can_only_come_from_a_file_is_named(
     nowhere = [
         name
         for name in datasets.names()
-        if (entry := datasets.describe(name)).openml is None and not entry.generator
+        if (entry := datasets.describe(name)).openml is None and not entry.included
     ]
     assert nowhere
     for name in nowhere:

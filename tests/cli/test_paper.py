@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from rpnb.cli import main, progress
-from rpnb.cli.progress import Display, duration, line
+from rpnb.cli import main, progress_line
+from rpnb.cli.progress_line import Display, duration, line
 from rpnb.study import run as running
-from rpnb.study.records import read
 from rpnb.study.run import StudyProgress
-from rpnb.study.workers import Workers
+from rpnb.study.run_records import read
+from rpnb.study.worker_pool import Workers
 
 FAST = ["--datasets", "Iris", "--methods", "RPNB", "OGD", "--permutations", "2"]
 
@@ -34,7 +34,7 @@ def test_a_study_ends_with_a_table_and_the_paths(
     assert len(ours) == 2 + 4
     assert all(0.0 < float(number) < 1.0 for number in ours[2:])
     assert ["paper", "0.0727", "0.3493", "↑", "—", "—"] in rows
-    assert "8 runs, 8 of them computed now" in out
+    assert "8 runs, 8 of them new" in out
     results = tmp_path / "results" / "paper.jsonl"
     assert len(list(read(results))) == 8
     assert ["results", "results/paper.jsonl"] in rows
@@ -50,7 +50,7 @@ def test_the_same_command_again_computes_nothing(
     first = capsys.readouterr().out
     main(["paper", *FAST, "--results", "mine.jsonl", "--report", "shown"])
     again = capsys.readouterr().out
-    assert "8 runs, 0 of them computed now" in again
+    assert "8 runs, 0 of them new" in again
     table = first[: first.index("8 runs,")]
     assert again.startswith(table)
     assert "Table 2" in table
@@ -63,7 +63,7 @@ def test_another_seed_is_another_study(capsys: pytest.CaptureFixture[str]) -> No
     first = capsys.readouterr().out
     assert main(["paper", *FAST, "--seed", "5"]) == 0
     out = capsys.readouterr().out
-    assert "8 runs, 8 of them computed now" in out
+    assert "8 runs, 8 of them new" in out
     assert out.splitlines()[5] != first.splitlines()[5]
 
 
@@ -85,7 +85,7 @@ def test_a_wrong_data_file_is_named_and_the_other_datasets_go_on(
     assert any(row[:2] == ("Iris", "ours") and row[2] != "—" for row in lines)
 
 
-def test_a_study_without_available_data_says_so(
+def test_a_study_without_data_fails_with_a_message(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["paper", "--datasets", "Zoo", "--offline"]) == 2
@@ -97,8 +97,8 @@ def test_a_study_without_available_data_says_so(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--datasets", "Irs"], "close to it: 'Iris'"),
-        (["--methods", "AROV"], "close to it: AROW"),
+        (["--datasets", "Irs"], "did you mean 'Iris'"),
+        (["--methods", "AROV"], "did you mean AROW"),
         (["--data", "no/such/folder"], "data must be an existing folder"),
         (["--permutations", "0"], "--permutations: must be at least 1, got 0"),
         (["--permutations", "many"], "must be a whole number, got 'many'"),
@@ -107,12 +107,12 @@ def test_a_study_without_available_data_says_so(
         (["--reading", "wrong"], "invalid choice: 'wrong'"),
         (
             ["--surprise"],
-            "there is no option --surprise; `rpnb paper --help`",
+            "unknown option --surprise; `rpnb paper --help`",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
-def test_bad_usage_is_told_on_stderr_with_exit_code_2(
+def test_bad_usage_is_reported_on_stderr_with_exit_code_2(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["paper", *arguments]) == 2
@@ -128,7 +128,7 @@ def test_a_results_file_that_cannot_be_written_is_bad_input(
     assert str(tmp_path) in capsys.readouterr().err
 
 
-def test_a_report_stands_beside_results_of_any_name(
+def test_a_report_is_written_next_to_results_of_any_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["paper", *FAST, "--results", "mine"]) == 0
@@ -171,6 +171,7 @@ def at(done: int, phase: str = "running", left: float | None = 125.0) -> StudyPr
         phase=phase,
         done=done,
         total=200,
+        share=0.75,
         cells_done=3,
         cells=20,
         computed=done,
@@ -181,13 +182,15 @@ def at(done: int, phase: str = "running", left: float | None = 125.0) -> StudyPr
     )
 
 
-def test_a_line_says_how_far_how_fast_and_how_long_still() -> None:
+def test_a_line_shows_progress_speed_and_time_left() -> None:
     assert line(at(50), bar=True) == (
-        "[#####...............]  50 of 200 runs (25%)  3 of 20 dataset × method  "
-        "12.5 runs/s  4 s so far  2 min 5 s left  Letter · SCW"
+        "[###############.....]  50 of 200 runs, 75% of the expected time  "
+        "3 of 20 pairs of dataset and method  12.5 runs/s  4 s so far  2 min 5 s left  "
+        "Letter · SCW"
     )
     assert line(at(0, left=None), bar=False) == (
-        "0 of 200 runs (0%)  3 of 20 dataset × method  4 s so far  Letter · SCW"
+        "0 of 200 runs, 75% of the expected time  3 of 20 pairs of dataset and method  "
+        "4 s so far  Letter · SCW"
     )
     assert line(at(7, "reading"), bar=False).startswith("reading datasets: 7 of 200")
 
@@ -197,7 +200,7 @@ def test_a_terminal_shows_one_line_that_is_renewed_and_fits(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "40")
-    monkeypatch.setattr(progress, "UPDATE_EVERY", 0.0)
+    monkeypatch.setattr(progress_line, "UPDATE_EVERY", 0.0)
     stream = Terminal()
     display = Display(stream, line)
     for done in range(3):
@@ -211,7 +214,7 @@ def test_a_terminal_shows_one_line_that_is_renewed_and_fits(
 
 
 @pytest.mark.parametrize("kind", ["file", "dumb terminal"])
-def test_elsewhere_lines_come_now_and_then(
+def test_without_a_terminal_a_line_is_added_now_and_then(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0

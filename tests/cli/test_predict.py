@@ -69,7 +69,7 @@ def test_units_of_the_training_are_those_of_new_rows(
     assert found == ["row,prediction", "1,a", "2,b", "3,b"]
     (tmp_path / "new.csv").write_text("mass,id\n1 lb,1\n")
     assert main(["predict", new, "--load", model]) == 2
-    assert "row 1, column mass: '1 lb' is no number" in capsys.readouterr().err
+    assert "row 1, column mass: '1 lb' is not a number" in capsys.readouterr().err
 
 
 def test_labels_and_probabilities_are_those_of_the_model(
@@ -122,9 +122,18 @@ def test_costs_are_found_by_the_names_of_labels(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "must have a column for each class, once: one, three, two; it has none"),
-        ("t,one,two\none,0,1\ntwo,1,0\n", "must have a column for each class, once"),
-        ("t,one,two,three\none,0,1,1\n", "must have a row for each class, once: one"),
+        (
+            "",
+            "must have exactly one column for each class: one, three, two; it has none",
+        ),
+        (
+            "t,one,two\none,0,1\ntwo,1,0\n",
+            "must have exactly one column for each class",
+        ),
+        (
+            "t,one,two,three\none,0,1,1\n",
+            "must have exactly one row for each class: one",
+        ),
         (
             "t,one,two,three\none,0,1,1\ntwo,1,0\nthree,1,1,0\n",
             "the row of two must have 3 costs, got 2",
@@ -139,7 +148,7 @@ def test_costs_are_found_by_the_names_of_labels(folder: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_table_of_costs_is_refused(
+def test_an_invalid_table_of_costs_is_refused(
     text: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = folder / "bad_costs.csv"
@@ -175,8 +184,8 @@ def test_every_output_format_has_the_same_rows(ending: str, folder: Path) -> Non
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda frame: frame.drop(columns="a"), "trained with a column 'a'"),
-        (lambda frame: frame.assign(a="x"), "row 1, column a: 'x' is no number"),
+        (lambda frame: frame.drop(columns="a"), "trained with the column 'a'"),
+        (lambda frame: frame.assign(a="x"), "row 1, column a: 'x' is not a number"),
         (lambda frame: frame.assign(a=1e200), "row 1, column a: 1e+200 is too large"),
     ],
 )
@@ -205,7 +214,7 @@ def test_neither_the_rows_nor_the_model_are_written_to(
     for name in ("new.csv", "m.rpnb"):
         before = (folder / name).read_bytes()
         assert main([*words, "--output", str(folder / name)]) == 2
-        assert "is the file that is read" in capsys.readouterr().err
+        assert "is an input file" in capsys.readouterr().err
         assert (folder / name).read_bytes() == before
 
 
@@ -242,13 +251,31 @@ def test_a_resumed_run_takes_the_kinds_of_the_first(
     assert found["columns"]["categories"] == {"code": 2}
     second.write_text("a,y,code,more\n1,u,7,1\n2,v,7,1\n")
     assert main(["run", str(second), *words, "--load", model]) == 2
-    assert "the file has more: more; leave them out: --drop more" in (
+    assert "this file has more: more; drop them with --drop more" in (
         capsys.readouterr().err
     )
 
 
+@pytest.mark.parametrize("cell", ["missing", "0,5"])
+def test_what_is_proposed_for_a_cell_is_an_option_of_predict(
+    cell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
+    first.write_text("a;b;y\n" + "0;1;u\n7;2;v\n" * 5)
+    second.write_text(f"a;b\n1;2\n{cell};3\n")
+    model = str(tmp_path / "m.rpnb")
+    fit = ["fit", str(first), "--target", "y", "--save", model, "--quiet"]
+    assert main([*fit, "--model", "Pooled"]) == 0
+    assert main(["predict", str(second), "--load", model]) == 2
+    said = capsys.readouterr().err
+    assert "--as-category" not in said
+    option = ["--na", "missing"] if cell == "missing" else ["--decimal", ","]
+    assert " ".join(option) in said
+    assert main(["predict", str(second), "--load", model, *option]) == 0
+
+
 @pytest.mark.parametrize("quiet", [False, True])
-def test_it_says_how_many_rows_went_where_unless_it_is_to_be_quiet(
+def test_the_number_of_rows_is_reported_unless_quiet(
     quiet: bool, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = folder / "said.csv"
@@ -256,7 +283,9 @@ def test_it_says_how_many_rows_went_where_unless_it_is_to_be_quiet(
     assert main([*words, "--output", str(out), *["--quiet"] * quiet]) == 0
     said = capsys.readouterr().err
     assert (
-        said == "" if quiet else re.fullmatch(rf"30 rows, [\d,]+ rows/s: {out}\n", said)
+        said == ""
+        if quiet
+        else re.fullmatch(rf"30 rows written to {out}, [\d,]+ rows/s\n", said)
     )
     assert main(words) == 0
     assert capsys.readouterr().err == ""

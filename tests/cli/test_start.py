@@ -1,29 +1,60 @@
 """Starting: what a command does not need is not imported."""
 
 import argparse
+import inspect
 import subprocess
 import sys
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
+from rpnb import RPNBClassifier, files
 from rpnb.cli import COMMANDS, _parser
+from rpnb.cli.parameters import RPNB_PARAMETERS, SEED
+from rpnb.cli.run import arguments
+from rpnb.evaluate.metrics import METRICS
 
 HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "rpnb.estimators")
 
 
-@pytest.mark.parametrize("words", [["--version"], ["--help"], []])
-def test_the_version_and_the_list_of_commands_import_nothing_heavy(
-    words: list[str],
-) -> None:
+def test_the_version_and_all_help_import_nothing_heavy() -> None:
+    words = [["--version"], ["--help"], [], *([name, "--help"] for name in COMMANDS)]
     code = (
-        "import sys; from rpnb.cli import main; main(sys.argv[1:]); "
+        "import sys; from rpnb.cli import main\n"
+        f"for words in {words}: main(words)\n"
         f"print('heavy:', [m for m in {HEAVY} if m in sys.modules])"
     )
     done = subprocess.run(  # noqa: S603 - our own code
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "heavy: []"
+
+
+def test_options_agree_with_the_parameters_of_the_learner() -> None:
+    assert tuple(files.FORMATS) == arguments.FORMATS
+    assert set(arguments.METRICS) == {*METRICS}
+
+
+def choices(hint: Any) -> tuple[str, ...]:
+    """Return the texts that a parameter may be; none if it may be something else."""
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    parts = [choices(part) for part in get_args(hint)]
+    return tuple(word for part in parts for word in part) if all(parts) else ()
+
+
+def test_the_options_of_rpnb_agree_with_its_signature() -> None:
+    signature = dict(inspect.signature(RPNBClassifier).parameters)
+    # --scale and --shuffle are for all learners.
+    del signature["scale"], signature["shuffle"]
+    assert [each.name for each in RPNB_PARAMETERS] == list(signature)
+    hints = get_type_hints(RPNBClassifier.__init__)
+    for name, metavar, default, _ in RPNB_PARAMETERS:
+        usual = SEED if name == "random_state" else signature[name].default
+        assert (name, default) == (name, usual)
+        listed = choices(hints[name])
+        shown = "{" + ",".join(listed) + "}"
+        assert metavar == shown if listed else metavar in ("N", "X", "VALUE")
 
 
 def test_the_package_gives_its_names_when_they_are_asked_for() -> None:
@@ -34,7 +65,7 @@ def test_the_package_gives_its_names_when_they_are_asked_for() -> None:
         _ = rpnb.Nothing
 
 
-def test_the_list_of_commands_says_what_the_commands_say() -> None:
+def test_the_list_of_commands_agrees_with_the_commands() -> None:
     def listed(parser: argparse.ArgumentParser) -> dict[str, str]:
         groups: Any = parser._subparsers
         (commands,) = groups._group_actions

@@ -1,4 +1,4 @@
-"""Rows drawn within a budget: the twin, the budget, and the probabilities."""
+"""Rows drawn within a budget: the draws, the budget, and the probabilities."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ SHARES = st.sampled_from([0.01, 0.2, 1.0])
 
 
 @given(DOUBTS, BUDGETS, SHARES, st.integers(0, 2**70), st.data())
-def test_draws_are_those_of_the_twin_however_rows_are_cut(
+def test_draws_are_those_of_the_oracle_however_rows_are_cut(
     doubt: list[float], budget: float, share: float, seed: int, data: st.DataObject
 ) -> None:
     state, q = Asking(), np.array(doubt)

@@ -17,13 +17,12 @@ from rpnb._core.passes import (
     run_exact,
     run_screened,
 )
-from rpnb._core.pooled import Features, Pool, Transitions, pool_rows
+from rpnb._core.pooled import Features, Pending, Pool, Transitions, pool_rows
 from rpnb.core.bayes.model import Model
-from rpnb.core.calibration.mixture import new_calibration
+from rpnb.core.calibration import new_calibration
 from rpnb.core.kernels.running_scale import new_scale
 from rpnb.core.passes.engine import learn_all
 from rpnb.core.pooled.engine import run
-from rpnb.core.pooled.late import Pending
 from rpnb.core.pooled.model import PooledModel, new_model
 from rpnb.core.projection.record import make_projection
 from strategies import make_model

@@ -1,3 +1,5 @@
+"""A stand-in for OpenML, and the folder of data files if there is one."""
+
 import gzip
 import hashlib
 import json

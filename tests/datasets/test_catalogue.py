@@ -1,3 +1,5 @@
+"""The catalogue: shapes, checksums, and names in any spelling."""
+
 from collections.abc import Callable
 
 import pytest
@@ -6,7 +8,7 @@ from hypothesis import strategies as st
 
 from rpnb.datasets import DatasetError, UnknownDatasetError, describe, names, paper
 from rpnb.datasets.catalogue import entries
-from rpnb.datasets.loading import PAPER_VERSIONS
+from rpnb.datasets.loader import PAPER_VERSIONS
 
 
 def test_the_catalogue_is_table_1() -> None:
@@ -35,7 +37,7 @@ def test_datasets_that_a_paper_reading_changes_say_so() -> None:
 
 def test_a_draw_says_what_it_stands_for() -> None:
     for entry in entries().values():
-        assert (entry.stands_for is not None) == (entry.generator == "drawn")
+        assert (entry.stands_for is not None) == (entry.included == "draw")
 
 
 def test_labels_are_known_by_count_only_where_counts_differ() -> None:
@@ -69,7 +71,7 @@ def test_a_name_is_found_in_any_spelling(
 def test_an_unknown_name_gets_close_ones() -> None:
     with pytest.raises(UnknownDatasetError, match=r"got 'waveform'.*Waveform_w_Noise"):
         describe("waveform")
-    with pytest.raises(DatasetError, match=r"got 'Chess'; close to it: 'Chess-krvk'"):
+    with pytest.raises(DatasetError, match=r"got 'Chess' \(did you mean 'Chess-krvk'"):
         describe("Chess")
     with pytest.raises(UnknownDatasetError, match=r"got 'qqq'$"):
         describe("qqq")

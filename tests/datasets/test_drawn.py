@@ -1,3 +1,5 @@
+"""Drawn datasets have the moments and Bayes errors of their distributions."""
+
 from math import erfc, sqrt
 from pathlib import Path
 
@@ -8,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.datasets import drawn as generators
 from rpnb.datasets import load
-from rpnb.datasets.records import LabelArray
+from rpnb.datasets.dataset import LabelArray
 
 N = 40_000
 

@@ -1,3 +1,5 @@
+"""Downloads from OpenML, by a stand-in: converted, compared, cached."""
+
 import socket
 import sys
 from dataclasses import replace
@@ -12,8 +14,8 @@ from numpy.testing import assert_array_equal
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.datasets import DatasetUnavailableError, load
 from rpnb.datasets.catalogue import Entry, OpenMLSource, describe
+from rpnb.datasets.dataset import LabelArray, fingerprint
 from rpnb.datasets.openml import fetch_rows
-from rpnb.datasets.records import LabelArray, fingerprint
 
 Server = Any  # the stand-in of conftest.py
 

@@ -1,3 +1,5 @@
+"""The printed tables have the rows and methods of the paper."""
+
 from rpnb.datasets import names, paper
 
 

@@ -1,3 +1,5 @@
+"""The versions of data that the paper used."""
+
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from rpnb.datasets import load
 from rpnb.datasets.catalogue import entries
-from rpnb.datasets.loading import (
+from rpnb.datasets.loader import (
     PAPER_VERSIONS,
     impute_modes,
     with_codes_from_one,

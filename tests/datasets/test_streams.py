@@ -1,3 +1,5 @@
+"""Generated streams: their concepts, their drift, and any size of chunks."""
+
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -325,10 +327,10 @@ def test_river_rows_become_chunks() -> None:
 
 def test_river_rows_that_do_not_fit_are_named() -> None:
     rows = [({"a": 1.0}, 0), ({"a": 2.0}, 0), ({"b": 3.0}, 0)]
-    with pytest.raises(DatasetError, match=r"row 2: must have the features .*\['b'\]"):
+    with pytest.raises(DatasetError, match=r"row 2 must have the features .*\['b'\]"):
         list(streams.from_river(rows, 3, chunk=2))
     text: list[tuple[dict[str, Any], int]] = [({"a": 1.0}, 0), ({"a": "red"}, 0)]
-    with pytest.raises(DatasetError, match="row 1, feature 'a': must be a number"):
+    with pytest.raises(DatasetError, match="feature 'a' of row 1 must be a number"):
         list(streams.from_river(text, 3))
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oracles.paper import Oracle, matrices
 from rpnb import RPNBClassifier
-from rpnb.core.bayes.combining import COMBINERS
+from rpnb.core.bayes.statistics import COMBINERS
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 
 WORDS = ["ant", "bee", "cat", "dog", "emu"]

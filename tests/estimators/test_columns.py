@@ -20,6 +20,7 @@ from sklearn.base import clone
 from estimators.saving.crafting import array_in, npy, put_together, taken_apart
 from rpnb import PooledClassifier, RPNBClassifier, load
 from rpnb.drift import DriftAware
+from rpnb.estimators.protocol import saved_model
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.evaluate import prequential
 from rpnb.preprocessing import RunningScaler, make_stream_pipeline
@@ -59,7 +60,7 @@ def bits(model: PooledClassifier) -> bytes:
     stream = BytesIO()
     from rpnb.estimators.saving.estimator import write_estimator
 
-    write_estimator(stream, model._as_saved())
+    write_estimator(stream, saved_model(model))
     return stream.getvalue()
 
 
@@ -96,6 +97,95 @@ def test_times_of_the_day_are_learned() -> None:
     assert np.mean(predicted[-200:] != y[-200:]) < 0.1
 
 
+# Categories in an order
+
+GRADES = ["poor", "fair", "good", "fine"]
+GRADED = FRAME[["size", "shape"]].assign(
+    grade=pd.Categorical(rng.choice(GRADES, N), GRADES, ordered=True)
+)
+HIGH = (GRADED["grade"].cat.codes + GRADED["size"] > 1.5).to_numpy()
+RANKED = GRADED.assign(grade=GRADED["grade"].cat.codes)
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+def test_an_ordered_category_is_its_place_in_the_order(cuts: list[int]) -> None:
+    model = pooled()
+    expected = pooled().predict_then_learn(RANKED, HIGH)
+    found = [
+        model.predict_then_learn(GRADED.iloc[begin:end], HIGH[begin:end])
+        for begin, end in pairwise(cuts)
+    ]
+    if found[0].shape[0] > 1:
+        assert_array_equal(np.concatenate(found), expected)
+    else:  # the first row, before which there was no class, has no prediction
+        assert_array_equal(np.concatenate(found)[1:], expected[1:])
+
+
+def test_the_order_is_that_of_the_first_rows_and_saved(tmp_path: Path) -> None:
+    model = pooled().fit(GRADED, HIGH)
+    model.save(tmp_path / "m.rpnb")
+    again = load(tmp_path / "m.rpnb")
+    assert bits(again) == bits(model)
+    P = model.predict_proba(GRADED)
+    listed_otherwise = GRADED.assign(
+        grade=pd.Categorical(GRADED["grade"].astype(str), GRADES[::-1], ordered=True)
+    )
+    for other in listed_otherwise, GRADED.assign(grade=GRADED["grade"].astype(str)):
+        assert_array_equal(again.predict_proba(other), P)
+    expected = pooled().fit(RANKED, HIGH).predict_proba(RANKED.assign(grade=1.5))
+    for unknown in "awful", None:
+        rows = GRADED.assign(grade=unknown)
+        assert_array_equal(again.predict_proba(rows), expected)
+
+
+def test_arrow_has_ordered_categories_too() -> None:
+    table = pa.Table.from_pandas(GRADED)
+    assert table.schema.field("grade").type.ordered
+    P = pooled().fit(GRADED, HIGH).predict_proba(GRADED)
+    assert_array_equal(pooled().fit(table, HIGH).predict_proba(table), P)
+
+
+def test_a_column_that_is_named_has_no_order() -> None:
+    plain = GRADED.assign(grade=GRADED["grade"].astype(str))
+    named = pooled(categorical_features=["grade", "shape"])
+    assert_array_equal(
+        named.predict_then_learn(GRADED, HIGH),
+        pooled().predict_then_learn(plain, HIGH),
+    )
+
+
+ORDER = [7.0, 8.0, 9.0]
+
+
+@pytest.mark.parametrize(
+    "orders",
+    [
+        "none",
+        [[], [], 1],
+        [[], []],
+        [[], [], []],
+        [ORDER, [], ORDER],
+        [[], ORDER, ORDER],
+        [[], [], [7.0, 7.0, 8.0]],
+        [[], [], [7, 8, 9]],
+        [[], [], ["7", "8"]],
+        [[], [], [float(i) for i in range(5000)]],
+    ],
+)
+def test_a_file_with_another_order_is_refused(orders: Any, tmp_path: Path) -> None:
+    model = pooled().fit(GRADED, HIGH)
+    parts = taken_apart(bits(model))
+    columns = parts["metadata.json"]["state"]["columns"]
+    assert [len(order) for order in columns["orders"]] == [0, 0, 4]
+    columns["orders"] = orders
+    (tmp_path / "m.rpnb").write_bytes(put_together(parts))
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "m.rpnb")
+
+
+# Any cut
+
+
 @pytest.mark.parametrize("cuts", CUTS)
 def test_any_cut_into_calls_gives_equal_bits(
     cuts: list[int], fitted: PooledClassifier
@@ -129,7 +219,7 @@ def test_errors_of_the_pool_are_those_of_the_predictions_given() -> None:
     model = pooled()
     labels = model.predict_then_learn(FRAME, Y, classes=np.unique(Y))
     assert model.member_errors_["pool"] == pytest.approx(np.mean(labels != Y))
-    assert model.n_seen_ == N
+    assert model.n_samples_seen_ == N
 
 
 @pytest.mark.parametrize(
@@ -185,7 +275,7 @@ def test_new_categories_come_at_any_time(fitted: PooledClassifier) -> None:
     assert model.predict_proba(new).shape == (50, 3)
     assert bits(model) == before
     model.partial_fit(new, Y[:50])
-    assert model.n_seen_ == N + 50
+    assert model.n_samples_seen_ == N + 50
 
 
 def test_one_row_is_a_table_of_one() -> None:
@@ -211,7 +301,7 @@ def test_late_labels_and_weights_are_learned_as_well() -> None:
             FRAME.iloc[begin:end], Y[begin:end], sample_weight=weight[begin:end]
         )
     assert bits(a) == bits(b)
-    assert a.n_seen_ == np.count_nonzero(weight)
+    assert a.n_samples_seen_ == np.count_nonzero(weight)
 
 
 def test_reasons_are_those_of_the_columns(fitted: PooledClassifier) -> None:
@@ -261,36 +351,12 @@ def test_parameters_that_name_columns_are_saved(tmp_path: Path) -> None:
     [
         (("kinds",), ["number"] * 7),
         (("kinds",), ["category"] * 7),
-        (
-            (
-                "kinds",
-                0,
-            ),
-            "picture",
-        ),
+        (("kinds", 0), "picture"),
         (("kinds",), "category"),
         (("kinds",), ["text"] * 6),
-        (
-            (
-                "layout",
-                0,
-            ),
-            10**9,
-        ),
-        (
-            (
-                "layout",
-                0,
-            ),
-            -2,
-        ),
-        (
-            (
-                "layout",
-                1,
-            ),
-            500,
-        ),
+        (("layout", 0), 10**9),
+        (("layout", 0), -2),
+        (("layout", 1), 500),
         (("layout",), [1]),
         (("frequencies",), 10**6),
         (("frequencies",), True),
@@ -384,9 +450,9 @@ def test_what_a_column_cannot_hold_is_refused_and_changes_nothing(
     ("given", "message"),
     [
         ({"categorical_features": "colour"}, "must be 'from_dtype', None, or a list"),
-        ({"categorical_features": ["color"]}, "names 'color', which is no column"),
+        ({"categorical_features": ["color"]}, "names 'color', which is not a column"),
         ({"categorical_features": [7]}, "numbers from 0 to 6, got 7"),
-        ({"categorical_features": [True]}, "a mask of 1 columns, and X has 7"),
+        ({"categorical_features": [True]}, "a mask of 1 columns, but X has 7"),
         ({"categorical_features": None}, "column 'colour' holds categories"),
         ({"text_features": 3}, "must be 'auto', None, or a list"),
         (
@@ -405,6 +471,25 @@ def test_columns_that_are_none_are_refused(given: dict[str, Any], message: str) 
 def test_learners_of_numbers_name_the_column_and_the_learner_that_takes_it() -> None:
     with pytest.raises(ValueError, match=r"'colour'.*PooledClassifier learns them"):
         RPNBClassifier().fit(FRAME, Y)
+
+
+@pytest.mark.parametrize("way", ["predict", "partial_fit"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: X.drop(columns="colour"), "now missing:\n- colour"),
+        (lambda X: X.assign(more=1), "unseen at fit time:\n- more"),
+        (lambda X: X[X.columns[::-1]], "must be in the same order"),
+    ],
+)
+def test_other_columns_are_refused_by_name(
+    change: Any, message: str, way: str, fitted: PooledClassifier
+) -> None:
+    before, rows = bits(fitted), change(FRAME)
+    given = (rows,) if way == "predict" else (rows, Y)
+    with pytest.raises(ValueError, match=message):
+        getattr(fitted, way)(*given)
+    assert bits(fitted) == before
 
 
 def test_an_array_of_numbers_is_no_table_of_dates(fitted: PooledClassifier) -> None:

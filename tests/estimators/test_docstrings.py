@@ -1,74 +1,58 @@
-"""Docstrings have the text that they share, in `help` and on the site."""
+"""Docstrings name all parameters, and describe the same parameter in the same words."""
 
 import ast
 import inspect
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import rpnb
 from rpnb import evaluate, preprocessing, river
 from rpnb.drift import DriftAware
-from rpnb.estimators.docstrings import _TEXTS, with_shared_text
 from rpnb.estimators.registry import learners
 
+#: Names that mean something else in each learner.
+DIFFERENT = {"C", "eta", "n_estimators", "random_state", "update"}
+#: Attributes whose text may differ between learners.
+COUNTS = {"n_updates_"}
 
-def entries(docstring: str) -> set[str]:
-    """The names before the colons of a NumPy docstring."""
-    lines = re.findall(r"^(\w.*?) : ", docstring, re.MULTILINE)
-    return {name for line in lines for name in line.split(", ")}
+
+def entries(docstring: str) -> dict[str, str]:
+    """Return the entries of a NumPy docstring: name, then type and text."""
+    found = re.findall(r"^(\w+) : (.*\n(?:(?: {4}.*)?\n)*)", docstring, re.MULTILINE)
+    return {name: text.strip() for name, text in found}
 
 
 @pytest.mark.parametrize("name", learners())
 def test_docstrings_name_all_parameters_and_attributes(name: str) -> None:
     estimator = learners()[name].estimator
     docstring = inspect.getdoc(estimator) or ""
-    assert not re.search(r"^ *\{", docstring, re.MULTILINE)
-    attributes = {"classes_", "n_features_in_", "feature_names_in_", "n_seen_"}
-    assert {*inspect.signature(estimator).parameters, *attributes} <= entries(docstring)
+    attributes = {"classes_", "n_features_in_", "feature_names_in_", "n_samples_seen_"}
+    named = entries(docstring).keys()
+    assert {*inspect.signature(estimator).parameters, *attributes} <= named
     assert f" import {estimator.__name__}\n>>> " in docstring
-    assert ("LIBOL" in docstring) == ("libol" in entries(docstring))
+    assert ("LIBOL" in docstring) == ("libol" in named)
 
 
-def test_entries_are_indented_as_the_line_that_stands_for_them() -> None:
-    text = with_shared_text(
-        "First.\n\n    {a, libol}\n\n    {not a name\n    {a} b", "AROW"
-    )
-    lines = text.splitlines()
-    assert lines[2:5] == [
-        "    a : float, default=1.0",
-        "        Σ starts as a·I.",
-        ("    libol : bool, default=False"),
-    ]
-    assert lines[-2:] == ["    {not a name", "    {a} b"]
-
-
-def test_an_unknown_entry_is_an_error() -> None:
-    with pytest.raises(KeyError, match="nothing"):
-        with_shared_text("{a, nothing}", "AROW")
-
-
-def test_every_text_is_used() -> None:
-    sources = [inspect.getsource(each.estimator) for each in learners().values()]
-    lines = re.findall(r"^ *\{(.+)\}$", "\n".join([*sources, *_TEXTS.values()]), re.M)
-    assert {name for line in lines for name in line.split(", ")} == set(_TEXTS)
-
-
-def test_the_site_has_the_docstrings_of_help() -> None:
-    griffe = pytest.importorskip("griffe")  # of the group docs
-    from shared_docstrings import SharedDocstrings
-
-    found = griffe.load(
-        "rpnb.estimators.learners",
-        search_paths=[Path(rpnb.__file__).parents[1]],
-        extensions=griffe.load_extensions(SharedDocstrings),
-    )
-    for name in ("AROW", "OnlineBoosting", "MajorityClass"):
-        estimator = learners()[name].estimator
-        read = found[estimator.__module__.rpartition(".")[2]][name]
-        assert read.docstring.value == inspect.getdoc(estimator)
+def test_learners_describe_the_same_parameter_in_the_same_words() -> None:
+    texts: dict[str, dict[str, list[str]]] = {}
+    for name, learner in learners().items():
+        for entry, text in entries(inspect.getdoc(learner.estimator) or "").items():
+            texts.setdefault(entry, {}).setdefault(text, []).append(name)
+    two_class = {"ALMA", "SOP", "IELLIP", "NHERD", "NAROW"}
+    for entry, by_text in texts.items():
+        if entry in DIFFERENT | COUNTS:
+            continue
+        if entry == "form":  # some learners have the two-class form only
+            assert sorted(map(len, by_text.values())) == [len(two_class), 11]
+            assert two_class in map(set, by_text.values())
+            continue
+        if entry == "n_jobs":  # learners share out different work
+            assert sorted(by_text.values()) == [["Pooled"], ["RPNB"]]
+            continue
+        assert len(by_text) == 1, (entry, [*by_text.values()])
+    assert len(texts["class_weight"]) == 1
+    assert sum(map(len, texts["libol"].values())) == 16
 
 
 def documented() -> dict[str, Any]:

@@ -29,6 +29,7 @@ from rpnb.estimators.drift.detectors import (
     detector_to_arrays,
     make_detector,
 )
+from rpnb.estimators.protocol import saved_model
 from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.estimator import write_estimator
 from rpnb.estimators.saving.files import ModelFileError
@@ -127,8 +128,8 @@ def test_a_reset_is_that_of_the_plain_loop_however_rows_are_cut(
     assert model.drifts_ == drifts
     assert frozen(model._state.inner.moments) == frozen(twin._state.moments)
     assert_array_equal(model.predict(X), twin.predict(X))
-    assert model.learner_.n_seen_ == twin.n_seen_
-    assert model.n_seen_ == len(y)
+    assert model.learner_.n_samples_seen_ == twin.n_samples_seen_
+    assert model.n_samples_seen_ == len(y)
     if update == "mistakes":
         wrong = sum(a != b for a, b in zip(expected, y.tolist(), strict=True))
         assert model.n_updates_ == wrong
@@ -159,7 +160,10 @@ def test_a_past_made_lighter_is_that_of_the_plain_loop(
     assert predictions == expected
     assert model.drifts_ == drifts
     assert state_of(model.learner_) == state_of(twin)
-    assert (model.n_seen_, model.n_updates_) == (twin.n_seen_, twin.n_updates_)
+    assert (model.n_samples_seen_, model.n_updates_) == (
+        twin.n_samples_seen_,
+        twin.n_updates_,
+    )
 
 
 @pytest.mark.parametrize("make", [DETECTORS["adwin"], EveryError])
@@ -387,7 +391,7 @@ def test_a_crafted_file_is_refused(
 ) -> None:
     X, y = shifting(0)
     model = DriftAware(small(), warm=5).fit(X, y)
-    saved = model._as_saved()
+    saved = saved_model(model)
     arrays = {**saved.arrays, name: change(saved.arrays[name])}
     write_estimator(tmp_path / "model", saved._replace(arrays=arrays))
     with pytest.raises(ModelFileError, match="damaged"):
@@ -456,7 +460,7 @@ def test_weights_reach_the_learner() -> None:
     assert one.drifts_ == two.drifts_
     assert len(one.drifts_) > 0
     assert state_of(one.learner_) == state_of(two.learner_)
-    with pytest.raises(TypeError, match="sample_weight is of no use to PA"):
+    with pytest.raises(TypeError, match="PA does not accept sample_weight"):
         DriftAware(baselines.PA()).fit(X, y, sample_weight=weight)
 
 
@@ -547,7 +551,7 @@ def test_a_copy_of_the_state_goes_its_own_way() -> None:
     X, y = shifting(0)
     model = DriftAware(small(), detector=EveryError())
     model.partial_fit(X[:1], y[:1], classes=[0])
-    state = model._rearrange_classes(
+    state = model._learner().grow(
         model._state, np.array([0, -1, -1]), np.arange(3), np.zeros(0, np.int64)
     )
     model._set_classes(np.arange(3))
@@ -558,8 +562,8 @@ def test_a_copy_of_the_state_goes_its_own_way() -> None:
         return learned, list(detector.told), state.known.tolist(), list(state.drifts)
 
     before = held()
-    copied = model._copy(state)
-    model._learn(copied, X, y, np.ones(1), None)
+    copied = model._learner().copy(state)
+    model._learner().learn(copied, X, y, np.ones(1), None)
     assert len(copied.drifts) > 5
     assert copied.known.all()
     assert held() == before

@@ -91,7 +91,7 @@ def test_moments_of_naive_bayes_add_up() -> None:
     by_row, by_batch = GaussianNB().fit(X, y), GaussianNB()
     predicted = learn_mini_batches(by_batch, X, y, batch_size=2500, classes=[0, 1, 2])
     assert_allclose(by_batch.predict_log_proba(X), by_row.predict_log_proba(X))
-    assert by_batch.n_seen_ == N
+    assert by_batch.n_samples_seen_ == N
     weight = np.arange(1.0, N + 1.0) % 5 + 1.0
     by_row = GaussianNB(class_weight={1: 2.0}).partial_fit(X, y, [0, 1, 2], weight)
     by_batch = GaussianNB(class_weight={1: 2.0})
@@ -151,7 +151,7 @@ def test_a_pool_is_the_same_wherever_its_blocks_are_observed(
                     X[block], y[block], weight[block], [at * BLOCK_ROWS], [counts]
                 )
                 (parts[at],) = observe_rows(copy, given, probabilities=True)
-                if shared.n_seen_ > 0:
+                if shared.n_samples_seen_ > 0:
                     expected = shared.predict_next_proba(X[block])
                     assert_array_equal(parts[at].probabilities, expected)
             learn_statistics(shared, [parts[at] for at in sorted(parts)])
@@ -160,7 +160,7 @@ def test_a_pool_is_the_same_wherever_its_blocks_are_observed(
     numbers = np.concatenate(known)
     assert_array_equal(numbers[numbers >= 0], predicted[numbers >= 0])
     assert np.mean(numbers[BLOCK_ROWS:] != y[BLOCK_ROWS:]) < 0.5
-    assert one.n_seen_ == one.n_updates_ == N
+    assert one.n_samples_seen_ == one.n_updates_ == N
 
 
 def test_the_first_block_of_a_pool_is_learned_row_by_row() -> None:
@@ -177,7 +177,9 @@ def test_the_first_block_of_a_pool_is_learned_row_by_row() -> None:
     mistakes += np.count_nonzero(rest != y[BLOCK_ROWS:])
     assert one.member_errors_["pool"] == pytest.approx(mistakes / N)
     begin_rows(threads, 3, y)
-    with pytest.raises(ValueError, match="first block of its first mini-batch by it"):
+    with pytest.raises(
+        ValueError, match="must learn the first block of its first mini"
+    ):
         learn_statistics(threads, observe_rows(threads, RowBlocks(X, y)))
     # Small mini-batches go on so until the scale is known; then rows are frozen.
     small, first = pooled(), pooled()
@@ -192,7 +194,7 @@ def test_the_first_block_of_a_pool_is_learned_row_by_row() -> None:
     learn_mini_batches(sparse, csr_array(X), y)
     assert model_to_bytes(sparse) == model_to_bytes(one)
     # What was learned so goes on row by row.
-    assert one.partial_fit(X[:500], y[:500]).n_seen_ == N + 500
+    assert one.partial_fit(X[:500], y[:500]).n_samples_seen_ == N + 500
 
 
 @pytest.mark.parametrize(("p", "M"), [(20, 10), (100, 40)])
@@ -246,7 +248,7 @@ def test_every_learner_learns_blocks_or_says_why_not(name: str) -> None:
     X, y = rows(120)
     if name in able:
         predicted = learn_mini_batches(model, X, y)
-        assert model.n_seen_ == 120
+        assert model.n_samples_seen_ == 120
         assert all(label is None for label in predicted)
         return
     with pytest.raises(TypeError) as refused:
@@ -268,7 +270,7 @@ def test_what_does_not_add_up_is_refused() -> None:
         check_batch_size(rpnb(), None)
     with pytest.raises(ValueError, match="scale='running' scales each row"):
         check_batch_size(rpnb(batch_size=7, scale="running"), None)
-    with pytest.raises(ValueError, match="is not that of the model, 7"):
+    with pytest.raises(ValueError, match="must be that of the model, 7"):
         check_batch_size(rpnb(batch_size=7), 8)
     with pytest.raises(
         TypeError,

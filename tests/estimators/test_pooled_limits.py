@@ -40,7 +40,7 @@ def test_a_hundred_thousand_sparse_features() -> None:
     X, y = words(1200, 100_000, 4, 40)
     model = small()
     predicted = model.predict_then_learn(X, y)
-    assert np.mean(predicted[600:] != y[600:]) < 0.35  # by chance .75
+    assert np.mean(predicted[600:] != y[600:]) < 0.35  # 0.75 by chance
     assert size_of_model(model._state) < 60e6
 
 
@@ -77,7 +77,7 @@ def test_weights_at_the_limits_leave_a_model_that_can_be_saved(tmp_path: Path) -
     X, y = rng.normal(size=(600, 4)), rng.integers(0, 3, 600)
     weight = 10.0 ** rng.uniform(-12.0, 12.0, 600)
     weight[:2] = 1e-12, 1e12
-    model = small().fit(X, y, weight, shuffle=False)
+    model = small().set_params(shuffle=False).fit(X, y, weight)
     model.save(tmp_path / "model.rpnb")
     again = PooledClassifier.load(tmp_path / "model.rpnb")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

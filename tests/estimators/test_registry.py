@@ -12,7 +12,6 @@ from rpnb.estimators import learners as package
 from rpnb.estimators.registry import (
     _MODULES,
     ALIASES,
-    COMPARED,
     POOLED,
     RPNB,
     find_learner,
@@ -68,4 +67,4 @@ def test_learners_are_found_by_their_other_names() -> None:
     assert find_learner("pooledclassifier") is find_learner("POOLED")
     assert find_learner("arow") is learners()["AROW"]
     assert find_learner("no learner") is None
-    assert all(find_learner(name) for name in (*ALIASES, *COMPARED))
+    assert all(find_learner(name) for name in ALIASES)

@@ -12,10 +12,15 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_estimator,
+    estimator_checks_generator,
+    parametrize_with_checks,
+)
 
 from estimators.snapshots import state_of
 from estimators.streams import blobs, small
+from learners import KINDS, names
 from rpnb import PooledClassifier, RPNBClassifier, baselines
 from rpnb.estimators.expected_failures import expected_failed_checks
 
@@ -25,12 +30,22 @@ X, y = blobs(1, 150, apart=3.0)
 WORDS = np.array(["ant", "bee", "cat"])[y]
 
 
+#: Checks of what each class writes itself: its parameters.
+CONSTRUCTED = {
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible",
+    "check_get_params_invariance",
+    "check_set_params",
+    "check_dont_overwrite_parameters",
+    "check_estimators_overwrite_params",
+    "check_do_not_raise_errors_in_init_or_set_params",
+}
 each_check: Callable[[Test], Test] = parametrize_with_checks(
     [
         RPNBClassifier(n_estimators=10, random_state=0),
-        RPNBClassifier(n_estimators=10, projection="very_sparse", random_state=0),
-        RPNBClassifier(n_estimators=10, projection="hadamard", random_state=0),
-        PooledClassifier(n_projections=16, random_state=0),
+        *(baselines.make(name) for name in KINDS if name in baselines.names()),
     ],
     expected_failed_checks=expected_failed_checks,
 )
@@ -41,7 +56,18 @@ def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-def test_only_what_fails_is_declared_to_fail() -> None:
+@pytest.mark.parametrize("name", [n for n in names() if n not in KINDS])
+def test_constructors_of_the_others_are_scikit_learns(name: str) -> None:
+    """What they learn with is that of the learners above."""
+    done = 0
+    for estimator, check in estimator_checks_generator(baselines.make(name)):
+        if check.func.__name__ in CONSTRUCTED:
+            check(estimator)
+            done += 1
+    assert done == len(CONSTRUCTED)
+
+
+def test_the_pool_passes_but_for_what_is_declared_to_fail() -> None:
     """A check that passes after all must not be declared."""
     model = PooledClassifier(n_projections=16, random_state=0)
     found = check_estimator(
@@ -78,7 +104,7 @@ def test_a_grid_search_finds_what_is_better() -> None:
     search = GridSearchCV(small(), grid, cv=3, error_score="raise").fit(X, WORDS)
     assert search.best_params_["prior_weight"] == 1.0
     assert search.best_score_ > 0.85
-    assert search.best_estimator_.n_seen_ == 150
+    assert search.best_estimator_.n_samples_seen_ == 150
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])

@@ -21,7 +21,7 @@ def test_scaled_and_forgotten_rows_cannot_be_unlearned() -> None:
         model = small(update="all", **{parameter: value}).fit(X, y)
         with pytest.raises(ValueError, match=f"unlearned with {parameter}={value!r}"):
             model.unlearn(X[:2], y[:2])
-        assert model.n_seen_ == 40
+        assert model.n_samples_seen_ == 40
 
 
 def test_what_was_not_fitted_is_not_saved(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_models_of_too_many_features_or_entries_are_refused(tmp_path: Path) -> N
         write_estimator(tmp_path / "model.rpnb", saved)
     assert list(tmp_path.iterdir()) == []
     many = small(n_estimators=2**31 - 1, projection="very_sparse")
-    with pytest.raises(ValueError, match="'very_sparse' would keep about"):
+    with pytest.raises(ValueError, match="'very_sparse' would have about"):
         many.fit(X, y)
 
 

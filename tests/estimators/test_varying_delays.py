@@ -18,6 +18,7 @@ from rpnb import PooledClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.engine import prepare_rows
 from rpnb.estimators import waiting_rows
+from rpnb.estimators.protocol import initialise
 from rpnb.estimators.saving.files import ModelFileError, read_model, write_model
 
 FEW = ["binned_bayes", "neighbours", "transitions"]
@@ -37,7 +38,7 @@ X, Y = turning(400)
 
 def begun(members: Any = "all", **options: Any) -> PooledClassifier:
     model = PooledClassifier(members, random_state=0, **options)
-    model._initialise(2, np.arange(3))
+    initialise(model, 2, np.arange(3))
     return model
 
 
@@ -74,24 +75,30 @@ def test_the_pool_is_that_of_the_twin_which_learns_the_scores_of_the_time(
     arrival = np.arange(n) + rng.integers(0, 30, n)
     model = begun(FEW, delays="varying")
     first = np.array(list(model.weights_.values()))
-    scores, learned, ids = {}, [], {}
-    for t in range(n):
+    then, now, learned, ids = {}, [], [], {}
+
+    def scores_of(row: int) -> FloatArray:
         state = model._state
-        rows, parts = prepare_rows(state, X[t : t + 1]), []
+        rows, parts = prepare_rows(state, X[row : row + 1]), []
         for module, part in zip(state.modules, state.states, strict=True):
             found = np.zeros((1, len(module.OUTPUTS), 3))
             module.score_rows(part, rows, found)
             parts.append(found[0])
-        scores[t] = np.concatenate(parts)
+        return np.concatenate(parts)
+
+    for t in range(n):
+        then[t] = scores_of(t)
         ids[t] = model.predict_later(X[t : t + 1])[1]
         for s in np.flatnonzero(arrival == t):
+            now.append(scores_of(int(s)))
             model.learn_later(ids[int(s)], Y[s : s + 1])
             learned.append(int(s))
-    twin = pool_of(first, np.array([scores[s] for s in learned]), Y[learned], 0)
+    scores = np.array([then[s] for s in learned])
+    twin = pool_of(first, scores, np.array(now), Y[learned], 0)
     assert len(learned) > 50
     assert learned != sorted(learned)
     np.testing.assert_allclose(
-        list(model.weights_.values()), twin.w, rtol=1e-9, atol=1e-12
+        list(model.weights_.values()), twin.weights_in_use(), rtol=1e-9, atol=1e-12
     )
 
 
@@ -165,7 +172,7 @@ def test_a_class_that_appears_meanwhile_has_no_score() -> None:
     assert np.isfinite(scores[:, :, [1, 2]]).all()
     model.learn_later(ids[30:], labels[30:])
     assert np.isfinite(model.predict_next_proba(X)).all()
-    assert model.n_seen_ == 100
+    assert model.n_samples_seen_ == 100
 
 
 def test_old_rows_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +211,7 @@ def test_what_is_wrong_is_said_and_changes_nothing() -> None:
         model.learn_later([1, 10, 11], Y[:3])
     with pytest.raises(ValueError, match="twice"):
         model.learn_later([1, 1], Y[:2])
-    with pytest.raises(ValueError, match="as many"):
+    with pytest.raises(ValueError, match="one label for each id"):
         model.learn_later([1, 2], Y[:3])
     with pytest.raises(TypeError, match="numbers that predict_later"):
         model.learn_later(["a"], Y[:1])

@@ -39,7 +39,7 @@ def test_a_budget_gives_the_predictions_of_the_loop(budget: float) -> None:
     result = prequential(GaussianNB(), X, y, budget=budget, keep_answers=True)
     course = result["GaussianNB"]
     assert list(course.answers or ()) == answers
-    assert result.models["GaussianNB"].n_seen_ == len(rows) < 150
+    assert result.models["GaussianNB"].n_samples_seen_ == len(rows) < 150
     # A row without a prediction is wrong.
     predicted = np.array([-1 if answers[t] is None else answers[t] for t in rows])
     assert course.asked == estimate_error(y[rows], predicted, weights)
@@ -47,7 +47,7 @@ def test_a_budget_gives_the_predictions_of_the_loop(budget: float) -> None:
 
 @settings(max_examples=6)
 @given(seeds, st.sampled_from([None, 7]), st.data())
-def test_what_is_asked_does_not_depend_on_chunks(
+def test_requests_do_not_depend_on_the_chunking(
     seed: int, delay: int | None, data: st.DataObject
 ) -> None:
     X, y = blobs(seed)

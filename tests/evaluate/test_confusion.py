@@ -1,4 +1,4 @@
-"""Counts and metrics along a stream are those of the whole history."""
+"""Counts and metrics computed online are those of the whole history."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -51,7 +51,7 @@ def test_a_history_has_the_counts_at_a_few_places_for_any_chunking(
     assert len(places) <= 9
     assert places[-1] == history.rows == len(values)
     steps = np.diff([0, *places[:-1].tolist()])
-    assert len(set(steps.tolist())) <= 1  # evenly along the stream
+    assert len(set(steps.tolist())) <= 1  # evenly spaced
     # With a step that is no longer than it must be.
     step = next(2**k for k in range(9) if len(values) // 2**k <= 8)
     assert_array_equal(places[:-1], np.arange(step, len(values), step))
@@ -120,7 +120,7 @@ def rows_of(history: History, begin: int, end: int, labels: LabelIndex) -> Score
     return ScoredRows(*[*parts, ProbabilityDetails(*probabilities)])
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(histories(), st.integers(1, 45), st.sampled_from([1.0, 0.999, 0.8, 0.25]))
 def test_metrics_are_those_of_the_whole_history(
     history: History, window: int, fading: float
@@ -153,6 +153,24 @@ def test_metrics_are_those_of_the_whole_history(
                     atol=1e-9,
                     err_msg=f"{span} {name}",
                 )
+
+
+def test_metrics_of_all_rows_do_not_depend_on_blocks_to_the_bit() -> None:
+    rng = np.random.default_rng(0)
+    letters = rng.choice(list("abc"), (2, 3000)).tolist()
+    history = History(letters[0], letters[1], rng.random(3000), [])
+    found = []
+    for step in (3000, 997, 256, 1):
+        running, labels = Confusion(), LabelIndex()
+        whole = rows_of(history, 0, 3000, labels)
+        assert whole.details is not None
+        for begin in range(0, 3000, step):
+            part = slice(begin, begin + step)
+            columns: list[Any] = [column[part] for column in whole[:4]]
+            columns.append(whole.details.some(part))
+            running.add(ScoredRows(*columns), len(labels))
+        found.append(running.measure(list(METRICS))["cumulative"])
+    assert all(each == found[0] for each in found[1:])
 
 
 @pytest.mark.parametrize("alpha", [0.9, 0.99])

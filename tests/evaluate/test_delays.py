@@ -49,7 +49,7 @@ def river(dataset: Any, moment: Any, delay: Any) -> list[tuple[str, int]]:
 
 
 @given(late_labels())
-def test_events_come_in_the_order_of_river_however_the_stream_is_cut(
+def test_events_have_the_order_of_river_for_any_chunking(
     case: Late,
 ) -> None:
     rows = zip(case.moment, case.delay, strict=True)
@@ -81,7 +81,7 @@ def test_rows_and_labels_that_meet_are_run_together() -> None:
     ]
 
 
-def test_labels_that_never_come_are_not_kept() -> None:
+def test_rows_whose_labels_never_arrive_are_not_kept() -> None:
     waiting = WaitingRows.none()
     events = waiting.advance(0, np.arange(3), np.array([np.inf, 7.0, np.inf]))
     assert spelt(events) == [("?", 0), ("?", 1), ("?", 2)]

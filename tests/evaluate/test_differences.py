@@ -9,7 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rpnb import PooledClassifier, RPNBClassifier, baselines
 from rpnb.datasets import streams
 from rpnb.evaluate import prequential
-from rpnb.evaluate.differences import LARGEST, Difference, DifferenceTracker, Loss
+from rpnb.evaluate.differences import (
+    LARGEST,
+    Difference,
+    DifferenceTracker,
+    Loss,
+    difference_of,
+)
 
 
 def tracked(
@@ -70,7 +76,7 @@ def test_sums_do_not_depend_on_the_calls() -> None:
     assert found[0] == found[1] == found[2]
 
 
-def test_equal_learners_are_hardly_ever_told_apart() -> None:
+def test_equal_learners_are_hardly_ever_found_to_differ() -> None:
     """At most 5 % of streams may ever cross, looked at after every 20 rows."""
     rng = np.random.default_rng(2)
     crossed = 0
@@ -116,7 +122,7 @@ def test_prequential_compares_any_two_learners() -> None:
     back = result.difference("same as last", "pool")
     assert_array_equal(back.low, -found.high)
     assert result.difference("pool", "RPNB", "log_loss").better == "pool"
-    with pytest.raises(ValueError, match="no common log-loss"):
+    with pytest.raises(ValueError, match="cannot be compared by log-loss"):
         result.difference("pool", "PA", "log_loss")
     with pytest.raises(ValueError, match="two different learners"):
         result.difference("same as last", "majority class")
@@ -126,3 +132,19 @@ def test_prequential_compares_any_two_learners() -> None:
         result.difference("pool", "nobody")
     with pytest.raises(ValueError, match="confidence must be"):
         result.difference("pool", "RPNB", confidence=1.0)
+
+
+@pytest.mark.parametrize("loss", ["error", "log_loss"])
+def test_all_rows_at_once_equal_a_tracker_inspected_after_each(
+    loss: Loss,
+) -> None:
+    rng = np.random.default_rng(3)
+    losses = -np.log(rng.random((2, 400))) if loss == "log_loss" else None
+    if losses is None:
+        losses = (rng.random((2, 400)) < [[0.1], [0.9]]).astype(np.float64)
+    expected = tracked(losses, 1, loss, 0.9)
+    found = difference_of(("A", "B"), loss, (losses[0], losses[1]), 0.9)
+    for name in ("rows", "mean", "low", "high"):
+        assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert found.since == expected.since
+    assert loss == "log_loss" or found.since is not None

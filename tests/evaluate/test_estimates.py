@@ -1,4 +1,4 @@
-"""The error on all rows, from those that were asked for."""
+"""The error on all rows, estimated from the labels that were requested."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_no_labels_and_one_label_have_no_interval() -> None:
     assert np.isnan(found.standard_error)
 
 
-def test_what_is_wrong_is_said() -> None:
+def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="same length"):
         estimate_error([1, 0], [1], [2.0, 2.0])
     with pytest.raises(ValueError, match="at least 1"):

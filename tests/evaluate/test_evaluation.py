@@ -17,9 +17,9 @@ from scipy.sparse import csr_array
 from rpnb import RPNBClassifier
 from rpnb.baselines import make
 from rpnb.evaluate import confusion_counts
-from rpnb.evaluate.blocks import ChunkBlocks, join
 from rpnb.evaluate.drivers.driver import Probabilities
 from rpnb.evaluate.evaluation import native_evaluation
+from rpnb.evaluate.stream_blocks import ChunkBlocks, join
 from rpnb.files import LabelledArrays, LabelledChunk
 from rpnb.labels import LabelIndex
 
@@ -53,15 +53,15 @@ def test_a_class_that_was_declared_is_a_label_once_it_is_predicted() -> None:
 
 
 def test_rows_without_a_label_have_no_number_in_any_chunk() -> None:
-    """Codes are those of the reader, which has met a label that never comes here."""
+    """Codes are those of the reader, which has seen a label that never occurs here."""
     labels = LabelIndex(["never", "w"])
     blocks = ChunkBlocks(labels)
     chunks = [[2, 1, 2], [-1, 1, -1, 3], [-1, -1], [3, 2]]
     numbers = []
     for codes in chunks:
-        y = np.array(list("zxyzw"))[codes]
+        labelled = np.array(list("wxyz"))
         X, rows = np.zeros((len(codes), 1)), np.arange(len(codes))
-        chunk = LabelledChunk(X, y, np.array(codes), rows, None)
+        chunk = LabelledChunk(X, labelled, np.array(codes), rows, None)
         found: Any = blocks.block(chunk).numbers
         numbers.append(found.tolist())
     assert numbers == [[3, 2, 3], [-1, 2, -1, 4], [-1, -1], [4, 3]]
@@ -86,7 +86,7 @@ def test_the_counts_are_those_of_each_learner_alone_for_any_chunking(
         (part,) = LabelledArrays("part", X[start:stop], y[start:stop]).chunks(60)
         # The codes of the whole stream, as a file gives them.
         codes = whole.codes[start:stop]
-        chunk = LabelledChunk(part.X, part.y, codes, part.rows, None)
+        chunk = LabelledChunk(part.X, whole.labels, codes, part.rows, None)
         evaluation.step(blocks.block(chunk))
     labels = {label: number for number, label in enumerate(evaluation.labels.labels)}
     truth = np.array([labels[label] for label in y.tolist()])
@@ -111,7 +111,7 @@ def test_rows_are_let_go_once_they_are_learned() -> None:
         for _ in range(3):
             X, y = rng.standard_normal((8, 2)), rng.integers(0, 2, 8)
             kept.append(weakref.ref(X))
-            chunk = LabelledChunk(X, y, y, np.arange(8), None)
+            chunk = LabelledChunk(X, np.arange(2), y, np.arange(8), None)
             evaluation.step(blocks.block(chunk))
             del chunk
             del X

@@ -1,4 +1,4 @@
-"""Labels that come late: predictions are those of events processed one by one."""
+"""Labels that arrive late: predictions equal those of events processed one by one."""
 
 import datetime as dt
 from typing import Any
@@ -76,7 +76,7 @@ def test_predictions_are_those_of_the_event_loop(
         if fitted:
             found = result.models[name]
             assert_array_equal(found.predict(X), model.predict(X))
-            assert found.n_seen_ == model.n_seen_
+            assert found.n_samples_seen_ == model.n_samples_seen_
 
 
 @settings(max_examples=6)
@@ -95,7 +95,7 @@ def test_late_labels_are_the_same_in_chunks(
 
 @pytest.mark.parametrize("delay", [1, 2, 4])
 @pytest.mark.parametrize("size", [1, 3])
-def test_rows_are_kept_until_their_labels_come(delay: int, size: int) -> None:
+def test_rows_are_kept_until_their_labels_arrive(delay: int, size: int) -> None:
     X, y = blobs(11, n=20)
     chunks = [(X[i : i + size], y[i : i + size]) for i in range(0, 20, size)]
     model = {"NB": baselines.GaussianNB()}
@@ -121,7 +121,7 @@ def test_scikit_learn_estimators_wait_for_labels_too() -> None:
     assert list(result["SGDClassifier"].answers or ()) == expected
 
 
-def test_no_delay_and_a_delay_of_nothing_are_alike() -> None:
+def test_no_delay_equals_a_delay_of_zero() -> None:
     X, y = blobs(2)
     plain = prequential(learners(), X, y, every=7, keep_answers=True)
     for delay in (0, 0.0, np.zeros(len(y))):
@@ -143,7 +143,7 @@ def test_a_late_label_makes_a_difference() -> None:
     plain, late = (prequential(small(), X, y, delay=d) for d in (0, 100))
     name = "RPNBClassifier"
     assert late[name].last("accuracy") < plain[name].last("accuracy") - 0.2
-    # "Same as last" knows the last label that has come, not that of the row before.
+    # "Same as last" knows the last label to arrive, not that of the previous row.
     assert late["same as last"].last("kappa_temporal") != 0.0
 
 
@@ -155,7 +155,7 @@ def stamps(n: int) -> tuple[list[dt.datetime], list[dt.timedelta]]:
     return moments, waits
 
 
-def test_time_stamps_durations_and_columns_say_the_same() -> None:
+def test_time_stamps_durations_and_columns_are_equivalent() -> None:
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     X, y = blobs(4)
     moments, waits = stamps(len(y))
@@ -193,7 +193,7 @@ def test_columns_of_times_are_not_shown_to_learners() -> None:
     assert result.models[name].n_features_in_ == 4
 
 
-def test_labels_that_never_come_are_never_learned() -> None:
+def test_labels_that_never_arrive_are_never_learned() -> None:
     X, y = blobs(6)
     delay = np.where(np.arange(len(y)) % 3 == 0, 0.0, np.inf)
     result = prequential(baselines.GaussianNB(), X, y, delay=delay)
@@ -216,7 +216,7 @@ def test_labels_left_over_are_learned_at_the_end_or_dropped() -> None:
             leftover=leftover,  # type: ignore[arg-type]
             every=30,
         )
-        # The label of row 20 comes with row 60, which does not come.
+        # The label of row 20 arrives with row 60, which does not exist.
         assert result["NB"].updates.tolist() == [0, seen]
 
 
@@ -225,7 +225,7 @@ def test_batches_of_late_labels_are_learned_when_full() -> None:
     result = prequential(
         SGDClassifier(random_state=0), X, y, batch_size=8, delay=10, every=25
     )
-    # After 25 rows the labels of rows 0 … 14 have come, which is one batch.
+    # After 25 rows the labels of rows 0 … 14 have arrived, which is one batch.
     assert result["SGDClassifier"].updates.tolist() == [8, 40, 60]
 
 
@@ -246,15 +246,15 @@ def rows() -> Stream:
         (
             {"delay": [0, 1, np.nan, 0, 0, 0]},
             ValueError,
-            "inf for never, got nan in row",
+            "or inf for never, got nan in row",
         ),
-        ({"delay": "wait"}, TypeError, "column 'wait' needs rows with names"),
+        ({"delay": "wait"}, TypeError, "column 'wait' needs named features"),
         ({"delay": True}, TypeError, "delay must hold numbers"),
         ({"delay": dt.timedelta(1)}, TypeError, "delay must be durations where moment"),
         (
             {"delay": 1, "arrival": [1] * 6},
             ValueError,
-            "delay and arrival must not",
+            "delay and arrival cannot both be given",
         ),
         ({"arrival": 3}, TypeError, "arrival must hold one time per row"),
         (
@@ -262,11 +262,11 @@ def rows() -> Stream:
             ValueError,
             "moment of its row, got 1 in row 2",
         ),
-        ({"moment": [0] * 6}, ValueError, "moment must come with delay or arrival"),
+        ({"moment": [0] * 6}, ValueError, "moment needs delay or arrival"),
         (
             {"moment": [0, 1, 5, 4, 6, 7], "delay": 1},
             ValueError,
-            "not earlier than that of the row before, got 4 in row 3",
+            "not be earlier than in the previous row, got 4 in row 3",
         ),
         (
             {"moment": np.arange(6).astype("M8[D]"), "arrival": range(6)},
@@ -284,9 +284,9 @@ def test_times_that_cannot_be_are_refused_by_row(
 
 def test_moments_must_not_decrease_from_chunk_to_chunk() -> None:
     chunk = [({"a": 1.0, "at": 5}, 0), ({"a": 2.0, "at": 3}, 1)]
-    with pytest.raises(ValueError, match=r"row before, got 3 in row 1"):
+    with pytest.raises(ValueError, match=r"previous row, got 3 in row 1"):
         prequential(small(), iter(chunk), moment="at", delay=1)
-    with pytest.raises(TypeError, match="the name of a column where the stream comes"):
+    with pytest.raises(TypeError, match="the name of a column if the stream consists"):
         prequential(small(), iter([(np.ones((2, 2)), [0, 1])]), delay=[1, 2])
     with pytest.raises(ValueError, match="row 1 has no feature 'at'"):
         prequential(small(), iter([chunk[0], ({"a": 1.0}, 0)]), moment="at", delay=1)

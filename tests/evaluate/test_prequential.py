@@ -1,4 +1,4 @@
-"""What `prequential` finds is what plain loops find."""
+"""`prequential` gives the same results as plain loops."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -22,6 +22,7 @@ from sklearn.naive_bayes import GaussianNB as SklearnGaussianNB
 from estimators.streams import blobs, cuts, seeds, small
 from evaluate import naive
 from rpnb import baselines
+from rpnb.estimators.protocol import initialise
 from rpnb.evaluate import PrequentialResult, prequential
 
 WORDS = np.array(["ant", "bee", "cat"])
@@ -55,6 +56,16 @@ def test_scikit_learns_naive_bayes_gives_no_warnings(metric: Any) -> None:
     """Warnings are errors here; of classes without rows it divides by 0."""
     X, numbers = blobs(3)
     prequential(SklearnGaussianNB(), X, WORDS[numbers], metrics=[metric])
+
+
+def test_scikit_learns_naive_bayes_row_by_row_gets_a_warning() -> None:
+    X, numbers = blobs(3)
+    X[:, 0] = 1.0  # as the corners of images are
+    with pytest.warns(UserWarning, match=r"NB: .* set batch_size=100") as found:
+        prequential({"NB": SklearnGaussianNB()}, X, WORDS[numbers])
+    assert len(found) == 1
+    # No warning, which would be an error.
+    prequential({"NB": SklearnGaussianNB()}, X, WORDS[numbers], batch_size=10)
 
 
 def native() -> dict[str, Any]:
@@ -144,7 +155,9 @@ def river_models() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("delay", [None, 0, 1, 5])
-def test_river_classifiers_are_as_accurate_as_river_says(delay: int | None) -> None:
+def test_river_classifiers_have_the_accuracy_that_river_computes(
+    delay: int | None,
+) -> None:
     X, y = blobs(3, M=2, n=100)
     labels = y.astype(bool)
     rows: list[Any] = [
@@ -253,7 +266,7 @@ def test_log_loss_is_of_probabilities_before_the_label_is_learned() -> None:
     result = prequential(models, X, y, metrics=["log_loss", "error"], classes=[0, 1, 2])
     model, losses = small(), []
     # The classes are declared: there are probabilities from the first row on.
-    model._initialise(X.shape[1], np.arange(3))
+    initialise(model, X.shape[1], np.arange(3))
     for i in range(60):
         row = slice(i, i + 1)
         p = model.predict_proba(X[row])[0, y[i]]
@@ -279,7 +292,7 @@ def test_models_are_not_changed_and_learned_copies_are_returned() -> None:
     result = prequential({"a": model, "b": river_model}, X, y)
     assert not hasattr(model, "classes_")
     assert river_model.predict_one({0: 1.0}) is None
-    assert result.models["a"].n_seen_ == len(y)
+    assert result.models["a"].n_samples_seen_ == len(y)
     # One that has learned resumes, and its former updates are not counted again.
     warm = prequential(result.models["a"], X, y, keep_answers=True)
     again = small().partial_fit(X, y)

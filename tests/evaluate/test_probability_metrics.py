@@ -1,4 +1,4 @@
-"""Brier score, calibration error and coverage along a stream."""
+"""Brier score, calibration error and coverage, computed online."""
 
 from typing import Any
 
@@ -88,7 +88,7 @@ def test_metrics_of_other_libraries_are_those_of_their_probabilities(
 
 
 def test_metrics_of_probabilities_need_some() -> None:
-    with pytest.raises(ValueError, match="'brier' where no learner gives"):
+    with pytest.raises(ValueError, match="'brier', which needs a learner with prob"):
         prequential(make("PA"), X, Y, metrics=["brier"])
 
 
@@ -129,5 +129,5 @@ def test_a_reliability_diagram_has_a_line_for_each_learner_with_probabilities() 
     assert_allclose(axes.lines[1].get_xydata(), points[curve.rows >= 10])
     assert result.plot_calibration(ax=axes) is axes
     pyplot.close("all")
-    with pytest.raises(ValueError, match="metrics must hold one of log_loss"):
+    with pytest.raises(ValueError, match="metrics must include log_loss"):
         prequential(models, X, Y).plot_calibration()

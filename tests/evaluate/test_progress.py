@@ -49,7 +49,7 @@ def test_without_a_library_the_rows_are_a_line(
     assert "\r30 rows" in capsys.readouterr().err
 
 
-def test_progress_is_a_bar_of_tqdm_where_rich_is_of_no_use(
+def test_progress_is_a_bar_of_tqdm_where_rich_cannot_draw(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     updates: list[Any] = []

@@ -82,7 +82,7 @@ def streams(draw: st.DrawFn) -> Stream:
     return Stream(truth, given, sorted({0, *inner, n}))
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(streams(), st.integers(1, 40), st.sampled_from([0.5, 0.9, 1.0]))
 def test_ranking_is_that_of_all_rows_for_any_chunking(
     stream: Stream, window: int, fading: float

@@ -18,13 +18,15 @@ from sklearn.preprocessing import StandardScaler
 from rpnb.baselines import make
 from rpnb.evaluate import prequential
 from rpnb.evaluate.arrival_times import _times, column
-from rpnb.evaluate.blocks import Block, gather, records_of
 from rpnb.evaluate.drivers.partial_pipeline import PartialPipeline
 from rpnb.evaluate.metrics import true_class_macro_f1
+from rpnb.evaluate.stream_blocks import Block, gather, records_of
+from rpnb.labels import LabelIndex
 
 _RNG = np.random.default_rng(0)
 Y = _RNG.integers(0, 2, 60)
 X = _RNG.normal(size=(60, 3)) + Y[:, None]
+LABELS = LabelIndex().coded(Y)
 
 
 def test_vectors_and_chunks_are_the_table_they_make() -> None:
@@ -51,7 +53,7 @@ def test_a_row_or_chunk_unlike_the_first_is_named() -> None:
     assert "in chunk 1, which begins with row 10" in caught.value.__notes__
 
 
-def test_sparse_rows_are_what_they_store() -> None:
+def test_sparse_rows_equal_the_stored_values() -> None:
     dense = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]])
     assert records_of(csr_array(dense)) == [{1: 2.0}, {}, {0: 1.0, 2: 3.0}]
     assert records_of(dense[:1]) == [{0: 0.0, 1: 2.0, 2: 0.0}]
@@ -66,9 +68,9 @@ def test_sparse_rows_are_what_they_store() -> None:
 @pytest.mark.parametrize(
     "rows", [[0], [16, 17], [12, 13], [10, 19], [9, 10], [3, 8, 15], [19], [*range(20)]]
 )
-def test_rows_of_kept_blocks_are_these_rows_and_no_others(rows: list[int]) -> None:
+def test_gathered_rows_are_the_requested_ones(rows: list[int]) -> None:
     parts = [slice(a, a + 5) for a in (0, 5, 10, 15)]
-    kept = [Block(part.start, X[part], Y[part], Y[part]) for part in parts]
+    kept = [Block(part.start, X[part], LABELS[part]) for part in parts]
     block = gather(kept, np.array(rows))
     assert_array_equal(block.X, X[rows])
     assert_array_equal(block.y, Y[rows])
@@ -76,20 +78,20 @@ def test_rows_of_kept_blocks_are_these_rows_and_no_others(rows: list[int]) -> No
 
 
 def test_a_class_of_one_row_counts_in_the_mean_over_classes() -> None:
-    """Of the columns, the last is of rows without a prediction."""
+    """The last column counts the rows without a prediction."""
     counts = np.array([[0, 1, 0, 0], [0, 3, 0, 0], [0, 0, 0, 0]])
     assert true_class_macro_f1(counts) == pytest.approx((0.0 + 6 / 7) / 2)
 
 
 def test_columns_of_times() -> None:
     frame = pandas.DataFrame({"t": [1, 2], "x": [3.0, 4.0]})
-    assert_array_equal(column(Block(0, frame, Y[:2]), "t"), [1, 2])
+    assert_array_equal(column(Block(0, frame, LABELS[:2]), "t"), [1, 2])
     with pytest.raises(ValueError, match=r"X has no column 'q', only \['t', 'x'\]"):
-        column(Block(0, frame, Y[:2]), "q")
+        column(Block(0, frame, LABELS[:2]), "q")
     with pytest.raises(ValueError, match="row 6 has no feature 'q'"):
-        column(Block(5, [{"q": 1}, {"x": 1}], Y[:2]), "q")
-    with pytest.raises(TypeError, match=r"needs rows with names, .* got ndarray"):
-        column(Block(0, X, Y), "q")
+        column(Block(5, [{"q": 1}, {"x": 1}], LABELS[:2]), "q")
+    with pytest.raises(TypeError, match=r"needs named features, .* got ndarray"):
+        column(Block(0, X, LABELS), "q")
 
 
 def test_times_are_numbers_stamps_or_durations() -> None:
@@ -119,7 +121,7 @@ def test_times_are_numbers_stamps_or_durations() -> None:
     ):
         with pytest.raises(TypeError, match="t must hold numbers, time stamps or dur"):
             _times("t", odd, 0)
-    with pytest.raises(ValueError, match=r"a number, inf for never, .* row 8"):
+    with pytest.raises(ValueError, match=r"a number, or inf for never, .* row 8"):
         _times("t", [1.0, np.nan], 7)
 
 

@@ -1,4 +1,4 @@
-"""What comes back, and what is refused."""
+"""Results of `prequential`, and arguments that it refuses."""
 
 import subprocess
 import sys
@@ -126,7 +126,7 @@ def test_sizes_are_of_the_learned_models(result: Any) -> None:
         (
             {"models": baselines.PA(), "metrics": "log_loss"},
             ValueError,
-            "no learner gives probabilities, as with PA",
+            "which needs a learner with probabilities, got PA",
         ),
         ({"window": 0}, ValueError, "window must be an integer of at least 1, got 0"),
         ({"fading": 1.5}, ValueError, "fading must be a finite number above 0 and at"),
@@ -142,7 +142,7 @@ def test_sizes_are_of_the_learned_models(result: Any) -> None:
         ({"stream": np.zeros(60)}, ValueError, r"X must have the shape \(n, p\)"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(
+def test_impossible_arguments_are_refused_by_name(
     change: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     X, y = blobs(2)
@@ -154,7 +154,7 @@ def test_what_cannot_be_is_refused_by_name(
 def test_scikit_learn_must_know_the_classes_of_a_stream() -> None:
     X, y = blobs(3)
     model = SGDClassifier(random_state=0)
-    with pytest.raises(ValueError, match="classes must be given: SGDClassifier has to"):
+    with pytest.raises(ValueError, match="classes must be given: SGDClassifier needs"):
         prequential(model, iter([(X, y)]))
     assert prequential(model, iter([(X, y)]), classes=[0, 1, 2]).rows == 60
 
@@ -165,7 +165,7 @@ def test_a_bad_row_is_named_with_its_learner_and_changes_no_model() -> None:
     model = small()
     with pytest.raises(ValueError, match=r"row 3, column 2") as caught:
         prequential({"mine": model}, X, y, every=10)
-    assert "mine, among the rows 30 to 39 of the stream" in caught.value.__notes__[0]
+    assert "mine, in rows 30 to 39 of the stream" in caught.value.__notes__[0]
     assert not hasattr(model, "classes_")
     rows: list[Any] = [({"a": 1.0}, 0), ({"b": 1.0}, 0)]
     with pytest.raises(ValueError, match="row 1 must have the features"):

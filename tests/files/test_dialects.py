@@ -18,8 +18,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from rpnb.files import FileError, LabelledFile, ReadOptions
+from rpnb.files.formats.byte_sources import ByteSource
 from rpnb.files.formats.dialect import sniff_delimiter
-from rpnb.files.formats.sources import ByteSource
 
 ROWS = [(1.5, "a", 1), (2.5, "é", 2), (-3.0, "a", 1)] * 20
 HEAD = ("x", "word", "y")
@@ -93,11 +93,11 @@ def test_compressed_files_are_read_and_damaged_ones_named(
     assert_array_equal(X[:60], FEATURES)
     for damaged in (whole[:-9], whole[:8] + b"????????" + whole[16:]):
         path.write_bytes(damaged)
-        with pytest.raises(FileError, match=r"cut short|not a sound"):
+        with pytest.raises(FileError, match=r"truncated|not a valid"):
             read(path)
 
 
-def test_an_encoding_that_is_named_is_taken(tmp_path: Path) -> None:
+def test_a_given_encoding_is_used(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(text().encode("cp437"))
     assert_array_equal(read(path, encoding="cp437")[0], FEATURES)
@@ -127,7 +127,7 @@ def test_bytes_of_another_encoding_far_into_a_file_are_named(tmp_path: Path) -> 
         (b"a,b\n1,2,3\n", "y", ","),  # neither fits: an error will name the row
     ],
 )
-def test_the_delimiter_parts_all_lines_alike(
+def test_the_delimiter_splits_all_lines_into_equal_numbers_of_columns(
     head: bytes, target: str | None, delimiter: str
 ) -> None:
     assert sniff_delimiter(head, target) == delimiter
@@ -197,7 +197,9 @@ def test_a_column_that_counts_the_rows_is_pointed_out(tmp_path: Path) -> None:
     path.write_text("id,a,y\n" + "".join(f"{i},{i % 7},u\n" for i in range(1, 31)))
     X, _, file = read(path)
     assert X.shape == (30, 2)
-    assert file.notes == ["column id counts the rows; if it is no feature: --drop id"]
+    assert file.notes == [
+        "column id counts the rows; if it is not a feature, use --drop id"
+    ]
 
 
 # Columns by number, and text that is no category
@@ -232,14 +234,14 @@ def test_free_text_and_dates_are_refused_by_name(kind: str, tmp_path: Path) -> N
     write([f"note {i % 25}" for i in range(50)])
     assert read(path)[0][:, 1].max() == 24
     write([f"{1 + i % 3}.02.2020" for i in range(50)])
-    with pytest.raises(FileError, match="column note: holds dates or times"):
+    with pytest.raises(FileError, match="column note: contains dates or times"):
         read(path)
 
 
 def test_a_quotation_mark_without_its_partner_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text('x,y\n1,u\n2,"v\n')
-    with pytest.raises(FileError, match="row 2: a quotation mark without its partner"):
+    with pytest.raises(FileError, match="row 2: an unmatched quotation mark"):
         read(path)
     path.write_text('x,w,y\n1,5" disk,u\n2,3" disk,v\n3,1" disk,v\n')
     assert_array_equal(read(path)[0], [[1, 0], [2, 1], [3, 2]])  # no such mark
@@ -258,7 +260,7 @@ def test_numbers_with_one_unit_are_numbers(tmp_path: Path) -> None:
     assert "column heat is read as numbers in °C" in file.notes
     # Beyond the rows that are looked at first.
     path.write_text("mass,y\n" + "1 kg,a\n" * 900_000 + "7 stone,a\n")
-    wrong = "row 900001, column mass: '7 stone' is no number"
+    wrong = "row 900001, column mass: '7 stone' is not a number"
     with (
         LabelledFile(str(path), ReadOptions(target="y")) as file,
         pytest.raises(FileError, match=wrong),
@@ -287,7 +289,7 @@ def test_blanks_at_the_ends_of_labels_are_left_out(tmp_path: Path) -> None:
     path.write_text("x,y\n" + "1,a\n2,a \n3, b\n4,b\n" * 5)
     _, y, file = read(path)
     assert y.tolist() == ["a", "a", "b", "b"] * 5
-    assert "blanks at the ends of labels in column y are left out" in file.notes
+    assert "spaces around labels in column y are removed" in file.notes
     path.write_text("x,y\n" + "1,a\n2,  \n" * 5)
     with pytest.raises(FileError, match="row 2, column y: the label is missing"):
         read(path)
@@ -306,6 +308,37 @@ def test_lines_before_the_header_and_comments_are_left_out(tmp_path: Path) -> No
     path.write_text("a report\n")
     with pytest.raises(FileError, match="fewer lines than --skip-rows 3"):
         read(path, skip_rows=3)
+
+
+@pytest.mark.parametrize(
+    ("before", "options", "fixes"),
+    [
+        ("made by hand\n", {}, [("--skip-rows", "1")]),
+        ("made by hand\n\nin 2026\n\n", {}, [("--skip-rows", "4")]),
+        ("x\nmade by hand\n", {"skip_rows": 1}, [("--skip-rows", "2")]),
+        ("# made by hand\n\n# in 2026\n", {}, [("--comment", "#")]),
+    ],
+)
+def test_all_problems_of_a_file_with_a_preamble_are_reported_together(
+    before: str, options: dict[str, Any], fixes: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(before + "a;b;y\n1,5;-;u\n2,5;3,5;v\n3,5;none;u\n")
+    with pytest.raises(FileError, match="has 3 problems") as caught:
+        LabelledFile(str(path), ReadOptions(target="y", **options))
+    wanted = [*fixes, ("--decimal", "a=,"), ("--decimal", "b=,")]
+    assert list(caught.value.fixes) == wanted
+
+
+def test_a_point_with_decimal_commas_is_ambiguous(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a;b;y\n1,5;3;u\n2,5;1.200;v\n")
+    with pytest.raises(FileError, match=r"--decimal b=\. .* or --thousands b=\."):
+        LabelledFile(str(path), ReadOptions(target="y", decimal=","))
+    X, _, _ = read(path, decimal=",", decimal_of={"b": "."})
+    assert X[1].tolist() == [2.5, 1.2]
+    X, _, _ = read(path, decimal=",", thousands_of={"b": "."})
+    assert X[1].tolist() == [2.5, 1200.0]
 
 
 def test_comments_far_into_a_file_are_left_out(tmp_path: Path) -> None:
@@ -455,12 +488,22 @@ def test_the_first_sheet_of_a_workbook_is_read(tmp_path: Path) -> None:
     assert_array_equal(X, FEATURES)
     assert y.tolist() == [1, 2, 1] * 20
     assert "the first of 2 sheets is read, data" in file.notes
+    workbook(path, {"notes": [["a"], ["b"]], "data": [list(HEAD), *map(list, ROWS)]})
+    with pytest.raises(
+        FileError, match=r"the sheet notes has a single column; .* 2 sh"
+    ):
+        read(path)
+    workbook(path, {"sums": [["a", "b"], [1, 2]], "data": [list(HEAD), ["1"] * 4]})
+    with pytest.raises(
+        FileError, match=r"no column .* \(the first of 2 sheets is read"
+    ):
+        read(path)
     path.write_bytes(b"no workbook")
     with pytest.raises(FileError, match=r"rows\.xlsx: not an Excel file that can be"):
         read(path)
 
 
-def test_excel_without_its_package_says_what_to_install(
+def test_excel_without_its_package_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "python_calamine", None)

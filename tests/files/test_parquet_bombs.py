@@ -62,5 +62,5 @@ def test_a_text_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
     assert path.stat().st_size < 100_000
     code, memory, printed = run(path)
     assert code == 2
-    assert "bytes would become 280" in printed
+    assert "bytes would unpack to 280" in printed
     assert memory < 200

@@ -14,10 +14,10 @@ from numpy.testing import assert_array_equal
 
 from rpnb.files import FileError, LabelledFile, ReadOptions
 from rpnb.files.formats import lines
+from rpnb.files.formats.byte_sources import BLOCK
 from rpnb.files.formats.delimited import Delimited
 from rpnb.files.formats.dialect import delimiter_named, read_header
 from rpnb.files.formats.encodings import check_encoding
-from rpnb.files.formats.sources import BLOCK
 from rpnb.files.labelled_file import format_of
 
 Y = ReadOptions(target="y")
@@ -38,31 +38,31 @@ REFUSED: list[tuple[str, bytes, ReadOptions, str]] = [
         "r.csv",
         b"x,\xff,y\n" + ACCENTS,
         Y,
-        ": the first line is not text in UTF-8; --en",
+        ": the first line is not UTF-8 text; set --en",
     ),
     ("r.csv", b"\x00\x01\x02\x00\x07" * 9, Y, ": a binary file, not a table of text"),
     ("r.csv", b"\x01\x02\xff\x07" * 9, Y, ": a binary file, not a table of text"),
-    ("r.csv", b"x,w,y\n" + LONG + b"1,\x00,b\n", Y, "damaged, or no text"),
+    ("r.csv", b"x,w,y\n" + LONG + b"1,\x00,b\n", Y, "damaged or not text"),
     ("r.csv", b"", Y, ": the file is empty"),
     ("r.csv", b"\xef\xbb\xbf", Y, ": the file is empty"),
     (
         "r.csv",
         b"x,y\n1,a\n",
         ReadOptions(target="y", drop=("y",)),
-        "target 'y' cannot be left",
+        "target 'y' cannot be dropped",
     ),
     (
         "r.csv",
         b"x,y\n1,\xe9\n",
         ReadOptions(target="y", encoding="ascii"),
-        "byte 0xe9 is no t",
+        "byte 0xe9 is invalid",
     ),
-    ("r.arff", b"@attribute x real\n@attribute\n@data\n1\n", Y, ": cannot be underst"),
+    ("r.arff", b"@attribute x real\n@attribute\n@data\n1\n", Y, ": cannot be parsed"),
     ("r.arff", b"@attribute x blob\n@data\n1\n", Y, "column x: unknown type 'blob'"),
     ("r.arff", b"@relation r\n@data\n1\n", Y, ": not an ARFF file: no @attribute"),
     (
         *("r.jsonl", b'{"x":"\xc3\xa9\xc3\xa9","y":2}\n{"x":"\xe9","y":2}\n', Y),
-        "row 2: not UTF-8 text; --encoding names another, such as cp1252",
+        "row 2: not UTF-8 text; set the encoding with --encoding, such as cp1252",
     ),
     ("r.svm", b"1\n2\n", NONE, ": there are no features"),
     ("r.svm", b"1 1:2\nx 1:3\n", NONE, "row 2: not a row of SVMlight: 'x 1:3'"),
@@ -74,7 +74,7 @@ REFUSED: list[tuple[str, bytes, ReadOptions, str]] = [
 
 
 @pytest.mark.parametrize(("name", "content", "options", "message"), REFUSED)
-def test_what_cannot_be_read_is_named(
+def test_unreadable_files_are_refused_with_the_place(
     name: str, content: bytes, options: ReadOptions, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / name
@@ -89,7 +89,7 @@ def test_a_zero_byte_far_into_a_file_has_its_row(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_bytes(b"x,w,y\n" + LONG + b"1,2,a\n1,\x00,b\n")
     row = LONG.count(b"\n") + 2
-    with pytest.raises(FileError, match=f"row {row}: a byte that is zero"):
+    with pytest.raises(FileError, match=f"row {row}: a zero byte"):
         read(path, Y)
 
 
@@ -137,10 +137,10 @@ def test_headers() -> None:
     with pytest.raises(FileError, match="f, header: column 1 has no name"):
         header(f",{names[0]}\n".encode())
     for head, message in (
-        (b"a,\xff\n", "not text in UTF-8"),
-        (b'"a,b\n', "without its partner"),
-        (b"a\n1\n", "a single column in the first line; .* by ','"),
-        (b"1,2.5\n", "the first line holds numbers, not names"),
+        (b"a,\xff\n", "not UTF-8 text"),
+        (b'"a,b\n', "unmatched"),
+        (b"a\n1\n", "the first line has a single column with the delimiter ','"),
+        (b"1,2.5\n", "the first line contains numbers, not column names"),
     ):
         with pytest.raises(FileError, match=message):
             header(head)
@@ -184,11 +184,11 @@ def test_of_a_large_file_one_block_is_read_at_first(kind: str, tmp_path: Path) -
 def test_names_of_signs_encodings_and_formats() -> None:
     assert delimiter_named("TAB") == "\t"
     for bad in ("ab", "", '"', "\n", "é", "\x00"):
-        with pytest.raises(ValueError, match=r"one ASCII sign, .*comma, pipe"):
+        with pytest.raises(ValueError, match=r"one ASCII character or .*comma, pipe"):
             delimiter_named(bad)
     assert check_encoding("LATIN1") == "iso8859-1"
     for bad in ("nothing", "base64", "a\x00"):
-        with pytest.raises(ValueError, match="no encoding of text"):
+        with pytest.raises(ValueError, match="unknown text encoding"):
             check_encoding(bad)
     assert format_of("-", "csv") == "csv"
     assert format_of("A.ARFF.GZ") == "arff"
@@ -267,7 +267,7 @@ def test_one_hot_columns_have_a_place_for_each_value_of_the_file(
     assert_array_equal(X, np.column_stack([np.eye(3)[words], np.arange(1.0, 5.0)]))
 
 
-def test_a_sparse_file_goes_on_with_the_labels_of_an_earlier_one(
+def test_a_sparse_file_continues_the_labels_of_an_earlier_one(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "r.svm"
@@ -282,7 +282,5 @@ def test_a_sparse_file_goes_on_with_the_labels_of_an_earlier_one(
     assert chunk.y.tolist() == [3, 5, 7]
     assert chunk.codes.tolist() == [1, 2, 0]
     more = ReadOptions(target=None, features=3)
-    with pytest.raises(
-        FileError, match="saved with 2 sparse features, now there are 3"
-    ):
+    with pytest.raises(FileError, match="saved with 2 sparse features, the file has 3"):
         LabelledFile(str(path), more, state=state)

@@ -24,7 +24,7 @@ from rpnb.files import (
     ReadOptions,
 )
 from rpnb.files.formats import lines as file_lines
-from rpnb.files.formats.arrow import kind_of
+from rpnb.files.formats.arrow_arrays import kind_of
 
 N = 400
 COLOURS = ["red", "green", "deep blue"]
@@ -162,7 +162,7 @@ def test_a_shuffled_file_is_the_file_of_shuffled_rows(
 
 
 @given(rows=st.integers(1, 90))
-def test_arrays_come_in_chunks_as_files_do(rows: int) -> None:
+def test_arrays_are_chunked_like_files(rows: int) -> None:
     X = np.arange(160.0).reshape(80, 2)
     y = np.array(list("abca" * 20))
     source = LabelledArrays("arrays", X, y)
@@ -192,7 +192,7 @@ def test_blocks_are_whole_lines_and_all_there_is(lines: list[str], size: int) ->
         assert block.count(b'"') % 2 == 0
 
 
-def test_what_has_come_is_handed_on_before_more_is_read() -> None:
+def test_available_lines_are_yielded_before_more_is_read() -> None:
     class Paused(io.BytesIO):
         def read(self, size: int | None = 0, /) -> bytes:
             raise AssertionError("a pipe that has paused would make the reader wait")
@@ -219,8 +219,14 @@ def test_columns_without_a_header_are_numbers(tmp_path: Path) -> None:
     assert_array_equal(chunk.X, [[1.5], [2.5]])
     assert chunk.y.tolist() == ["x", "y"]
     path.write_text("1.5,7,3\n2.5,8,4\n")
-    with pytest.raises(FileError, match="no header, say --no-header"):
+    with pytest.raises(FileError, match="no header, use --no-header"):
         LabelledFile(str(path), ReadOptions(target="3"))
+    path.write_text("1.5,-7,x\n2.5,8,y\n")
+    with LabelledFile(str(path), ReadOptions(target="-1")) as file:
+        assert any("look like data" in note for note in file.notes)
+    path.write_text("2019,2020,y\n2.5,8,y\n")  # years are names
+    with LabelledFile(str(path), ReadOptions(target="-1")) as file:
+        assert not any("look like data" in note for note in file.notes)
 
 
 @pytest.mark.parametrize(
@@ -292,20 +298,20 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
     ("r.svm", "1 1:inf\n", ReadOptions(target=None), "row 1: a feature is"),
     ("r.svm", "1 1:1e150\n2 1:1.1e150", ReadOptions(target=None), "row 2: a feature"),
     ("r.svm", "1 1:2 3:1\n2 1:4\n1 2:inf\n", ReadOptions(target=None), "row 3: a feat"),
-    ("r.svm", "1.5 1:2\n", ReadOptions(target=None), "1.5 is no label"),
-    ("r.svm", "1 1:2\n", ReadOptions(target="y"), "leave --target out"),
+    ("r.svm", "1.5 1:2\n", ReadOptions(target=None), "1.5 is not a label"),
+    ("r.svm", "1 1:2\n", ReadOptions(target="y"), "omit --target"),
     ("r.arff", "@relation x\n", ReadOptions(target="y"), "not an ARFF file"),
     (
         "r.arff",
         "@attribute x real\n@attribute y {a,b}\n@data\n1,a\n2,c\n",
         ReadOptions(target="y"),
-        "row 2, column y: 'c' is none of the values",
+        "row 2, column y: 'c' is not one of the values",
     ),
     (
         "r.arff",
         "@attribute x date\n@attribute y {a,b}\n@data\n",
         ReadOptions(target="y"),
-        "column x: holds dates or times",
+        "column x: contains dates or times",
     ),
     (
         "r.arff",
@@ -323,13 +329,28 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
         "r.jsonl",
         '{"x":[1],"y":2}\n',
         ReadOptions(target="y"),
-        "column x: holds values of",
+        "column x: contains values of",
     ),
-    ("r.csv", "x:y\n1:2\n", ReadOptions(target="y"), "--delimiter names another"),
-    ("r.csv", "x,y\n1,2\n", ReadOptions(target=None), "name it with --target"),
-    ("r.csv", "x,y\n1,2\n", ReadOptions(target="y", drop=("x",)), "no column is left"),
+    (
+        "r.csv",
+        "x:y\n1:2\n",
+        ReadOptions(target="y"),
+        "set another one with --delimiter",
+    ),
+    ("r.csv", "x,y\n1,2\n", ReadOptions(target=None), "Name it with --target"),
+    (
+        "r.csv",
+        "x,y\n1,2\n",
+        ReadOptions(target="y", drop=("x",)),
+        "no column besides the target",
+    ),
     ("r.csv", "x,y\n", ReadOptions(target="y"), "there are no rows"),
-    ("r.csv", "x,y\n2020-01-31,1\n", ReadOptions(target="y"), "column x: holds dates"),
+    (
+        "r.csv",
+        "x,y\n2020-01-31,1\n",
+        ReadOptions(target="y"),
+        "column x: contains dates",
+    ),
     (
         "r.csv",
         "x,y\n1,2\n1,2.5\n",
@@ -340,7 +361,7 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
         "r.csv",
         "x,y\n1,0.5\n",
         ReadOptions(target="y"),
-        "row 1, column y: 0.5 is no label",
+        "row 1, column y: 0.5 is not a label",
     ),
     (
         "r.csv",
@@ -364,13 +385,13 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
         "r.jsonl",
         '{"x":1,"y":2}\n{"x":' + "[" * 10_000 + "]" * 10_000 + ',"y":2}\n',
         ReadOptions(target="y"),
-        "row 2: values nested more than 100 deep",
+        "row 2: values are nested deeper than 100",
     ),
     (
         "r.jsonl",
         '{"x":1,"y":2}\n{"z":' + '{"a":\n' * 150 + "1" + "}" * 150 + ',"y":2}\n',
         ReadOptions(target="y"),
-        "values nested more than 100 deep",
+        "values are nested deeper than 100",
     ),
     (
         "r.jsonl",
@@ -385,32 +406,32 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
         "row 3: 1 columns",
     ),
     ("r.csv", "x,y\n1_000,a\n", ReadOptions(target="y"), "--thousands _"),
-    ("r.csv", 'x,"w,y\n1,a,b\n', ReadOptions(target="y"), "without its partner"),
+    ("r.csv", 'x,"w,y\n1,a,b\n', ReadOptions(target="y"), "unmatched"),
     (
         "r.svm",
         "1 1:2\n2 1000000000:1\n",
         ReadOptions(target=None),
-        "row 2: feature 1000000000, where 10,000,000 are the most",
+        "row 2: feature 1000000000 exceeds the limit of 10,000,000",
     ),
     (
         "r.svm",
         "1 1:2\n2 99999999999999999999:1\n",
         ReadOptions(target=None),
-        "row 2: feature 99999999999999999999, where",
+        "row 2: feature 99999999999999999999 is beyond",
     ),
     ("r.svm", "1 1:2\n2 3:1 2:1\n", ReadOptions(target=None), "row 2: features must"),
     (
         "r.arff",
         "@attribute x real\n@attribute y {a,b}\n@data\n1,a\n2,'b\n",
         ReadOptions(target="y"),
-        "row 2: a quotation mark without its partner",
+        "row 2: an unmatched quotation mark",
     ),
     ("r.txt", "x,y\nu,a\n", ReadOptions(target="y"), "the format is not known"),
 ]
 
 
 @pytest.mark.parametrize(("name", "text", "options", "message"), REFUSED)
-def test_what_cannot_be_read_is_named(
+def test_unreadable_files_are_refused_with_the_place(
     name: str, text: str, options: ReadOptions, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / name
@@ -447,7 +468,7 @@ def test_free_text_is_refused_where_it_has_too_many_values(tmp_path: Path) -> No
         ("r.svm", "", "1 1:2\n", "1 1;2\n", ReadOptions(target=None), "not a row"),
         (
             *("r.arff", "@attribute x real\n@attribute y {a}\n@data\n"),
-            *("1, a\n", "1, b\n", ReadOptions(target="y"), "'b' is none"),
+            *("1, a\n", "1, b\n", ReadOptions(target="y"), "'b' is not one"),
         ),
     ],
 )
@@ -474,7 +495,7 @@ def test_a_fault_far_into_a_file_has_its_row(
 
 @pytest.mark.parametrize("odd", ["null", " null ", "[1]", '"u"', '{"x":1,"y":2} null'])
 @pytest.mark.parametrize("before", [0, 2, 50_000])
-def test_a_line_that_is_no_json_object_is_named(
+def test_a_line_that_is_not_a_json_object_is_named(
     tmp_path: Path, odd: str, before: int
 ) -> None:
     path = tmp_path / "rows.jsonl"
@@ -484,7 +505,7 @@ def test_a_line_that_is_no_json_object_is_named(
         read(path, ReadOptions(target="y"))
 
 
-def test_blank_lines_and_spaces_of_json_lines_are_no_rows(tmp_path: Path) -> None:
+def test_blank_lines_and_spaces_of_json_lines_are_not_rows(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('\n  {"x":1,"y":2}\n\t\n\r\n{"x":3,"y":2} \r{"x":4,"y":2}')
     (chunk,) = read(path, ReadOptions(target="y"))
@@ -538,7 +559,7 @@ def test_100_000_columns_are_planned_in_time_that_grows_with_their_number(
     assert seconds(50_000) < 40 * few  # quadratic: 100 times
 
 
-def test_an_empty_last_line_of_json_lines_is_no_row(tmp_path: Path) -> None:
+def test_an_empty_last_line_of_json_lines_is_not_a_row(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": 1, "y": "u"}\n{"a": 2, "y": "v"}\n\n')
     (chunk,) = read(path, ReadOptions(target="y"))
@@ -572,5 +593,5 @@ def test_a_dictionary_holds_categories_if_its_values_are_texts_or_codes() -> Non
     ):
         field = pa.field("c", pa.dictionary(pa.int32(), values))
         assert kind_of("f", field) == kind
-    with pytest.raises(FileError, match="column c: holds dates or times"):
+    with pytest.raises(FileError, match="column c: contains dates or times"):
         kind_of("f", pa.field("c", pa.dictionary(pa.int32(), pa.date32())))

@@ -8,6 +8,7 @@ import json
 import math
 import random
 import re
+import shlex
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,7 @@ def test_units_and_blanks_are_read_and_said(rpnb: Run, tmp_path: Path) -> None:
     done = rpnb("run", "kg.csv", "--target", "label")
     said = done.stdout + done.stderr
     assert "column weight is read as numbers in kg" in said
-    assert "blanks at the ends of labels in column label are left out" in said
+    assert "spaces around labels in column label are removed" in said
     assert "numbers     weight, height" in said
     assert "2 classes" in said
 
@@ -117,7 +118,8 @@ def test_the_accurate_learner_is_the_default(
     assert compared[0]["name"] == "Pooled"
     assert compared[0]["error"] == min(each["error"] for each in compared)
     assert rpnb("learners").stdout.split().index("Pooled") < 10
-    assert "Pooled" in python("import rpnb; print(rpnb.__all__[:2])")
+    summary = python("import rpnb; print(rpnb.__doc__)")
+    assert summary.index("PooledClassifier") < summary.index("RPNBClassifier")
 
 
 _LOADED = """
@@ -147,6 +149,26 @@ def test_names_are_found_and_gaps_are_taken(
 # Files
 
 
+_GRADES = """
+import numpy as np, pandas as pd
+from rpnb import PooledClassifier
+rng = np.random.default_rng(0)
+grades = [f"grade {i}" for i in range(30)]
+places = rng.integers(0, 30, 1000)
+X = pd.DataFrame({"size": rng.normal(size=1000)})
+y = places + 3 * X["size"] > 15
+for ordered in (True, False):
+    X["grade"] = pd.Categorical.from_codes(places, grades, ordered=ordered)
+    print((PooledClassifier(random_state=0).predict_then_learn(X, y) != y).mean())
+"""
+
+
+def test_an_order_of_categories_is_used(python: Python) -> None:
+    pytest.importorskip("pandas")
+    ordered, unordered = map(float, python(_GRADES).split())
+    assert ordered < 0.6 * unordered
+
+
 def test_files_of_all_sorts(rpnb: Run, tmp_path: Path) -> None:
     lines = [
         f"{i};{str((i % 10) / 4).replace('.', ',') if i % 7 else 'n/a'};{i % 4};"
@@ -157,6 +179,8 @@ def test_files_of_all_sorts(rpnb: Run, tmp_path: Path) -> None:
     (tmp_path / "sheet.csv").write_text("\n".join([*head, *lines, ""]))
     refused = rpnb("run", "sheet.csv", "--target", "label", code=2)
     assert "--comment '#'" in refused.stderr
+    suggested = refused.stderr.split("Try: rpnb ")[1].split()
+    rpnb(*shlex.split(" ".join(suggested)))
     words = ("run", "sheet.csv", "--target", "label", "--json")
     given = ("--comment", "#", "--decimal", ",", "--drop", "id")
     found = json.loads(rpnb(*words, *given).stdout)
@@ -177,6 +201,23 @@ def test_files_of_all_sorts(rpnb: Run, tmp_path: Path) -> None:
     said = rpnb("run", "irsi", code=2).stderr
     assert "did you mean the dataset Iris?" in said
     assert "a folder, not a file" in rpnb("run", ".", code=2).stderr
+
+
+def test_words_and_commas_among_numbers_have_one_command(
+    rpnb: Run, tmp_path: Path
+) -> None:
+    lines = ["size;price;label"]
+    for i in range(120):
+        size = "missing" if i % 9 == 5 else (i % 10) / 4
+        lines.append(f"{size};0,{i % 7}{i % 5}{i % 3};{'pq'[i % 10 > 4]}")
+    (tmp_path / "gone.csv").write_text("\n".join([*lines, ""]))
+    refused = rpnb("run", "gone.csv", "--target", "label", "--json", code=2).stderr
+    assert "if it stands for a missing value, use --na missing" in refused
+    suggested = shlex.split(refused.split("Try: rpnb ")[1])
+    assert suggested[-4:] == ["--na", "missing", "--decimal", "price=,"]
+    found = json.loads(rpnb(*suggested).stdout)
+    assert found["columns"]["numbers"] == ["size", "price"]
+    assert found["learners"][0]["error"] < 0.2
 
 
 # Costs and reasons

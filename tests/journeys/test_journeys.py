@@ -179,7 +179,7 @@ def test_a_model_is_used_on_new_rows(rpnb: Run, tmp_path: Path) -> None:
     refused = rpnb(
         "predict", "new.csv", "--load", "model.rpnb", "--output", "new.csv", code=2
     )
-    assert "is the file that is read" in refused.stderr
+    assert "is an input file" in refused.stderr
     assert (tmp_path / "new.csv").read_text() == new + "\n"
     assert "AROW" in rpnb("learners").stdout
 

@@ -1,4 +1,4 @@
-"""Which rows to ask for, written out: the twin of `rpnb.core.asking`."""
+"""Which rows to ask for, as `rpnb.core.asking` draws them, in Python's numbers."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A slow twin of calibration: plain loops over experts, classes and rows."""
+"""Calibration: plain loops over experts, classes and rows."""
 
 from math import exp, log
 from typing import Any
@@ -43,7 +43,7 @@ def expert(
 
 
 class Calibration:
-    """The mixture and the thresholds, as the formulas say."""
+    """The mixture of temperatures and the thresholds of prediction sets."""
 
     def __init__(self, K: float) -> None:
         self.K = K

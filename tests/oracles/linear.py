@@ -1,8 +1,8 @@
 """The pass of a linear learner in plain NumPy: slow, literal, and the tests' oracle.
 
 Nothing is shared with the compiled pass but the records. The formulas are written as in
-LIBOL's manual and the articles, a full covariance where there is one; steps that
-overflow are not refused here. `algorithms` names the sources.
+LIBOL's manual and the articles (cited in ``cpp/linear``), with a full covariance where
+there is one. Steps that overflow are not refused here.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ def linear_pass_plain(
     learn: bool,
     labels: IntArray,
 ) -> int:
-    """Do what `linear_pass` does with dense rows X (n, p), one formula at a time."""
+    """Do a compiled pass over dense rows X (n, p), one formula at a time."""
     before = int(state.counts[1])
     for i, x in enumerate(X):
         if rule.two_class:

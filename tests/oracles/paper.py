@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg
 
 from rpnb._core.projection import Hadamard, VerySparse
-from rpnb.core.bayes.combining import Combiner
+from rpnb.core.bayes.statistics import Combiner
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.projection.matrices import draw_matrix
 from rpnb.core.projection.record import Projection

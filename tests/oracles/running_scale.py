@@ -1,4 +1,4 @@
-"""Running scales the long way: the moments of all rows before, taken anew for each."""
+"""Slow running scale: the moments of all earlier rows, recomputed for each row."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Bagging, boosting and Online Bayes once more, plainly, on the trees of the oracle."""
+"""Bagging, boosting and Online Bayes, slow and readable, on the trees of `trees`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ def bagging_votes(trees: Sequence[Tree], x: Vector, M: int) -> list[float]:
 
 @dataclass(slots=True)
 class Boosting:
-    """Online boosting; `draw(k, i, mean)` says how often member k learns row i."""
+    """Online boosting; `draw(k, i, mean)`: the weight of row i for member k."""
 
     trees: list[Tree]
     draw: Callable[[int, int, float], float]

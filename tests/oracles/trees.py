@@ -1,6 +1,6 @@
-"""A Hoeffding tree once more, plainly.
+"""A Hoeffding tree, slow and readable.
 
-Slow and readable: what the compiled kernels are tested against. A tree is made of
+The compiled kernels are tested against it. A tree is made of
 objects, a density is a number and a vote is a product, each rule stands where it is
 used, and nothing is kept that can be computed again.
 """

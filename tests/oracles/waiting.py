@@ -1,4 +1,4 @@
-"""A slow twin of the forecast of errors: plain loops over rows, cells and places."""
+"""The forecast of errors: plain loops over rows, cells and places."""
 
 from fractions import Fraction
 from math import ceil, log, sqrt
@@ -82,7 +82,7 @@ def expected(
 
 
 class PriorCorrection:
-    """A slow twin of the correction of priors: one row at a time, lists of all rows."""
+    """The correction of priors: one row at a time, lists of all rows."""
 
     def __init__(self) -> None:
         self.given: list[list[float]] = []

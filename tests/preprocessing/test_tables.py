@@ -16,6 +16,7 @@ from rpnb import RPNBClassifier, load
 from rpnb.baselines import PA
 from rpnb.core.columns.categories import Categories
 from rpnb.drift import DriftAware
+from rpnb.estimators.protocol import saved_model
 from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.estimator import write_estimator
 from rpnb.estimators.stream.classifier import StreamClassifier
@@ -51,9 +52,9 @@ def pipeline(name: str = "PA", **given: Any) -> StreamPipeline:
     return make_stream_pipeline(RunningScaler(), learner, **given)
 
 
-def bits(model: StreamClassifier[Any]) -> bytes:
+def bits(model: StreamClassifier) -> bytes:
     stream = BytesIO()
-    write_estimator(stream, model._as_saved())
+    write_estimator(stream, saved_model(model))
     return stream.getvalue()
 
 
@@ -73,7 +74,7 @@ def test_any_learner_learns_tables_cut_anywhere_and_saved(
             parts.save(tmp_path / "m.rpnb")
             parts = load(tmp_path / "m.rpnb")
     assert bits(parts) == bits(whole)
-    assert whole.n_seen_ == N
+    assert whole.n_samples_seen_ == N
     assert whole.n_features_in_ == 4
     again = whole.predict(FRAME.iloc[:9].assign(colour="violet"))
     assert again.shape == (9,)

@@ -6,12 +6,12 @@ import numpy as np
 
 from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.baselines import make
-from rpnb.evaluate.blocks import ChunkBlocks
 from rpnb.evaluate.evaluation import Evaluation, native_evaluation
 from rpnb.evaluate.result import RunFacts
+from rpnb.evaluate.stream_blocks import ChunkBlocks
 from rpnb.files import LabelledArrays
-from rpnb.report.sections.reasons import LastRows
-from rpnb.report.stream import stream_page
+from rpnb.report.run_page import stream_page
+from rpnb.report.sections.row_reasons import LastRows
 
 FACTS = RunFacts(
     source="some.csv",

@@ -1,4 +1,4 @@
-"""Sections of a run's report: confusion, calibration, reasons."""
+"""Sections of a run's report: confusion matrix, calibration, explanations."""
 
 import re
 from itertools import pairwise
@@ -12,22 +12,25 @@ from scipy.sparse import csr_array
 
 from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.baselines import make
+from rpnb.core.columns.coding import date_numbers
 from rpnb.estimators.trust.contributions import largest, waterfall
-from rpnb.evaluate.blocks import ChunkBlocks
 from rpnb.evaluate.evaluation import Evaluation, native_evaluation
 from rpnb.evaluate.metrics import CalibrationCurve
+from rpnb.evaluate.stream_blocks import ChunkBlocks
 from rpnb.files import LabelledArrays
 from rpnb.preprocessing import RunningScaler, make_stream_pipeline
 from rpnb.report.charts.drawing import Area, Dot, Drawing, Label, Line
 from rpnb.report.sections.calibration import calibration_section, reliability_panel
-from rpnb.report.sections.confusion import (
+from rpnb.report.sections.confusion_matrix import (
     MOST_CLASSES,
     confusion_section,
     matrix_of,
     matrix_panel,
+    not_shown,
 )
-from rpnb.report.sections.reasons import (
+from rpnb.report.sections.row_reasons import (
     LastRows,
+    by_column,
     importance_panel,
     reasons_section,
     waterfall_panel,
@@ -102,8 +105,17 @@ def test_a_matrix_of_many_classes_fits(M: int) -> None:
         assert other.y - one.y > one.size
     for one, other in pairwise(upright):
         assert other.x - one.x > one.size
-    left = "5 more classes are left out."
-    assert (left in confusion_section(evaluation, evaluation.participants)) == (M > 25)
+    left = "5 more classes are not shown."
+    page = confusion_section(evaluation, evaluation.participants)
+    assert (left in page) == (M > MOST_CLASSES)
+    # The middle of long names is left out: these differ at their ends.
+    assert len({mark.text for mark in lines}) == len(matrix.classes)
+
+
+def test_one_class_that_is_not_shown_is_one() -> None:
+    assert not_shown(0) == ""
+    assert not_shown(1) == " 1 more class is not shown."
+    assert not_shown(2) == " 2 more classes are not shown."
 
 
 def test_the_diagram_has_a_point_for_each_tenth_and_joins_those_with_rows() -> None:
@@ -161,13 +173,13 @@ def test_the_last_row_is_explained_by_each_learner_that_can_be() -> None:
     page = reasons_section(evaluation.participants, rows, 200)
     assert page is not None
     assert page.count("<svg") == 4
-    assert "RPNB: row 200, the last, is " in page
-    assert "scaled: row 200, the last, is " in page
+    assert "RPNB: row 200, the last one, is " in page
+    assert "scaled: row 200, the last one, is " in page
     assert f"a = {X[-1, 0]:.4g}".replace("-", "\N{MINUS SIGN}") in page
     assert "&lt;d&gt; = " in page
     assert reasons_section(evaluation.participants, None, 200) is None
     assert reasons_section(evaluation.participants[1:2], rows, 200) is None
-    # Scores of this rule are no polynomials.
+    # Scores of this rule are not polynomials.
     other = evaluated({"RPNB": RPNBClassifier(6, combiner="sum", random_state=0)})
     assert reasons_section(other.participants, rows, 200) is None
 
@@ -182,7 +194,7 @@ def test_members_of_the_pool_have_a_chart_and_sampled_values_an_error() -> None:
         page = reasons_section([participant], rows, 200)
         assert page is not None
         assert page.count("<svg") == 3
-        assert "Pooled: what each member adds to the score of the last row." in page
+        assert "Pooled: contribution of each member to the score of the last" in page
         assert "binned_bayes" in page
         assert "over the last 20 rows" in page
         assert "x1 = " in page
@@ -191,6 +203,29 @@ def test_members_of_the_pool_have_a_chart_and_sampled_values_an_error() -> None:
         assert "x1 = " not in coded
         assert "x2 = " in coded
         assert ("Standard errors of the values are at most" in page) == sampled
+
+
+def test_the_features_of_a_date_or_a_text_are_explained_together() -> None:
+    rng = np.random.default_rng(2)
+    size = rng.normal(size=(200, 1))
+    sent = np.datetime64("2026-01-01", "s") + rng.integers(0, 10**7, 200)
+    encoded = np.hstack([size, date_numbers(sent), rng.normal(size=(200, 1))])
+    kinds: Any = [("size", "number"), ("sent", "date"), ("kind", "category")]
+    rows = LastRows([f"part {j}" for j in range(9)], columns=kinds)
+    rows.add(encoded, Y)
+    participant: Any = SimpleNamespace(name="RPNB", model=small().fit(encoded, Y))
+    page = reasons_section([participant], rows, 200, ["kind"])
+    assert page is not None
+    shown = set(re.findall(r"<title>(\w+): [\d.]+ %</title>", page))
+    assert shown == {"size", "sent", "kind"}
+    assert "size = " in page
+    assert "sent = " not in page
+    assert "part " not in page
+    # The values of a column add up to those of its features.
+    whole = participant.model.explain(rows.X)
+    summed = by_column(whole, kinds)
+    assert_allclose(summed.values[:, 1], whole.values[:, 1:8].sum(axis=1))
+    assert_allclose(summed.base + summed.values.sum(axis=1), whole.score)
 
 
 def test_of_sparse_rows_the_features_that_the_last_one_has_are_steps() -> None:
@@ -247,4 +282,4 @@ def test_a_long_name_is_cut_and_its_value_is_not() -> None:
     steps = waterfall(np.ones(1), ["a very long name of a feature = -12.5"], 0.0, 9)
     (name,) = [text for text in texts(waterfall_panel("", steps)) if "=" in text]
     assert name.endswith("… = \N{MINUS SIGN}12.5")
-    assert len(name) <= 22
+    assert len(name) <= 25

@@ -1,19 +1,21 @@
-"""Sections of the report about the time before labels came, and what changed."""
+"""Sections of the report on rows that wait for labels, and on what changed."""
 
+import json
 import re
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from report.runs import FACTS
 from rpnb.baselines import GaussianNB
 from rpnb.evaluate.arrival_times import ArrivalTimes
-from rpnb.evaluate.blocks import table_of
 from rpnb.evaluate.evaluation import Evaluation, native_evaluation
+from rpnb.evaluate.stream_blocks import table_of
 from rpnb.evaluate.waiting import StreamWatch
 from rpnb.report.charts.drawing import Area
-from rpnb.report.charts.waiting import waiting_panel
-from rpnb.report.stream import stream_page
+from rpnb.report.run_page import stream_page
+from rpnb.report.sections.late_labels import waiting_panel
 
 
 def evaluated(late: int) -> Evaluation:
@@ -26,7 +28,7 @@ def evaluated(late: int) -> Evaluation:
     evaluation.watch = StreamWatch(learners, evaluation.labels)
     groups = (np.arange(5000) // 100 + 1) * 100 + late
     times = ArrivalTimes(arrival=groups) if late else ArrivalTimes()
-    evaluation.run([table_of(X, y)], [], times)
+    evaluation.run([table_of(X, y, evaluation.labels)], [], times)
     return evaluation
 
 
@@ -52,11 +54,51 @@ def test_late_labels_have_both_sections(late: Evaluation) -> None:
     assert str(late.watch.results()["<NB>"].last) in waiting  # type: ignore[union-attr]
     changes = section(page, "changes")
     assert changes is not None
-    assert '<th scope="row">4,000</th><td>Inputs</td><td>x3</td>' in changes
+    # Cells are aligned as their headings.
+    line = '<th scope="row">4,000</th><td class="text">Inputs</td><td class="text">x3'
+    assert line in changes
     assert "<NB>" not in page
 
 
-def test_labels_that_come_at_once_leave_nothing_waiting() -> None:
+def test_the_interactive_chart_has_the_same_figures(late: Evaluation) -> None:
+    markup = section(page_of(late), "waiting")
+    assert markup is not None
+    assert late.watch is not None
+    found = late.watch.results()["<NB>"]
+    (text,) = re.findall(r'<script type="application/json">(.*?)</script>', markup)
+    data = json.loads(text)
+    expected, true = data["series"]
+    for values, field in (
+        (expected["values"], "expected"),
+        (expected["low"], "low"),
+        (expected["high"], "high"),
+    ):
+        shown = np.where(found.known, getattr(found, field), np.nan)
+        assert_allclose(np.array(values, np.float64), shown, rtol=5e-6)
+    assert_allclose(np.array(true["values"], np.float64), found.true, rtol=5e-6)
+    assert data["rows"] == found.rows.tolist()
+    assert [mark["row"] for mark in data["marks"]] == [a.row for a in found.alarms]
+
+
+def test_columns_that_only_move_with_time_are_named() -> None:
+    def clocked(*clocks: str) -> Evaluation:
+        evaluation = evaluated(0)
+        assert evaluation.watch is not None
+        evaluation.watch.inputs.shifts.clocks = frozenset(clocks)
+        return evaluation
+
+    said = "Not compared, since they only move with time: x1."
+    changes = section(page_of(clocked("x1")), "changes")
+    assert changes is not None
+    assert said in changes
+    assert '"name":"x1"' not in changes
+    changes = section(page_of(clocked()), "changes")
+    assert changes is not None
+    assert "Not compared" not in changes
+    assert '"name":"x1"' in changes
+
+
+def test_labels_that_arrive_at_once_leave_nothing_waiting() -> None:
     page = page_of(evaluated(0))
     assert section(page, "waiting") is None
     assert section(page, "changes") is not None
@@ -70,7 +112,7 @@ def test_a_run_that_was_not_watched_has_neither() -> None:
     assert section(page, "changes") is None
 
 
-def test_the_band_is_drawn_where_something_was_known(late: Evaluation) -> None:
+def test_the_band_is_drawn_where_there_is_a_forecast(late: Evaluation) -> None:
     assert late.watch is not None
     found = late.watch.results()["<NB>"]
     assert found.known.any()

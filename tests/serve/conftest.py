@@ -1,7 +1,7 @@
-"""A real server process for each test that asks for one, on a free port.
+"""Server processes for the tests, on free ports.
 
-What the service needs is an extra: where it is not installed, these tests are left out;
-`make test-serve` makes an environment that has it and runs them there.
+The service needs an extra: without it, these tests are skipped; `make test-serve`
+creates an environment with the extra and runs them there.
 """
 
 import shutil
@@ -12,16 +12,21 @@ from typing import Any
 
 import pytest
 
-INSTALLED = all(find_spec(each) for each in ("fastapi", "httpx", "uvicorn"))
+INSTALLED = all(
+    find_spec(each) for each in ("httpx", "msgspec", "starlette", "uvicorn")
+)
 collect_ignore_glob = [] if INSTALLED else ["test_*.py", "process.py", "killing.py"]
 
 if INSTALLED:
     from rpnb.client import Client
     from serve.process import ServerProcess
 
-    @pytest.fixture(scope="session")
+    @pytest.fixture(scope="module")
     def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-        """Return a server for tests that use models of their own."""
+        """Return a server for the tests of a file, which use their own models.
+
+        What other files leave behind, and their order, makes no difference.
+        """
         with ServerProcess(tmp_path_factory.mktemp("shared")) as server:
             yield server
 
@@ -43,7 +48,7 @@ if INSTALLED:
         for server in started:
             server.kill()
 
-    # Its event loop runs until it is closed, and other tests have loops of their own.
+    # Its event loop runs until it is closed, and other tests have their own loops.
     @pytest.fixture(scope="module")
     def browser() -> Iterator[Any]:
         """Return a real Chromium."""

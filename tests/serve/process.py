@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +15,14 @@ import rpnb
 
 _STARTS_WITHIN = 120.0  # seconds
 _CODE = "import sys; from rpnb.cli import main; sys.exit(main())"
+
+
+def wait_until(condition: Callable[[], object], what: str = "it is so") -> None:
+    """Wait until a condition holds; fail if it does not within two minutes."""
+    until = time.monotonic() + _STARTS_WITHIN
+    while not condition():
+        assert time.monotonic() < until, f"waited in vain until {what}"
+        time.sleep(0.02)
 
 
 def command_line(*words: str | Path) -> list[str]:
@@ -36,7 +45,7 @@ def run_command(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 class ServerProcess:
-    """A server on a free port; its log is kept line by line."""
+    """A server on a free port; its log lines are collected."""
 
     def __init__(self, folder: Path, *options: str, port: int = 0) -> None:
         self.folder = folder
@@ -47,7 +56,7 @@ class ServerProcess:
         )
         assert self.process.stderr is not None
         self.text = ""
-        # One that never says that it listens is no reason to wait for ever.
+        # Do not wait forever for a server that never listens.
         too_late = threading.Timer(_STARTS_WITHIN, self.process.kill)
         too_late.start()
         for line in self.process.stderr:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 def clusters(
     n: int, p: int = 4, seed: int = 0, names: tuple[str, ...] = ("ash", "elm", "oak")
 ) -> tuple[NDArray[np.float64], list[Any]]:
-    """Return rows around one centre per class."""
+    """Return rows scattered around one centre per class."""
     rng = np.random.default_rng(seed)
     centres = np.random.default_rng(7).normal(0.0, 2.0, (len(names), p))
     y = rng.integers(0, len(names), n)

@@ -1,4 +1,4 @@
-"""Rows that wait, and which of them are asked for."""
+"""Waiting rows, and the choice of those to label."""
 
 from collections.abc import Callable
 from typing import Any
@@ -67,7 +67,7 @@ def test_rows_are_drawn_as_by_the_twin_over_requests_and_a_kill(
     assert waiting["weights"] == [weights[i] for i in there]
     assert (waiting["offered"], waiting["drawn"]) == (300, len(there))
     assert questions(again, limit=2)["ids"] == waiting["ids"][:2]
-    # A label takes a question off the list, and the error is estimated from labels.
+    # A label removes a row from the list, and the error is estimated from labels.
     with Client(again.address) as client:
         client.label("m", waiting["ids"][:5], [Y[i] for i in there[:5]])
     assert questions(again)["ids"] == waiting["ids"][5:]

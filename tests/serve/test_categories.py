@@ -1,4 +1,4 @@
-"""Categories in rows of requests: text in the body, the same labels as in Python."""
+"""Frames and categories in requests: the same labels as in Python."""
 
 import io
 from collections.abc import Callable
@@ -11,6 +11,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
+from numpy.testing import assert_array_equal
 
 import rpnb
 from rpnb.client import Client, ServeError
@@ -138,3 +139,76 @@ def test_a_request_of_nothing_but_text_is_json(client: Client) -> None:
     small(client, "text_only")
     with pytest.raises(ServeError, match="column size must be a number"):
         client.predict("text_only", [["x", "y", "z"]])
+
+
+def test_what_changed_names_categories(start: Callable[..., ServerProcess]) -> None:
+    server = start()
+    draw = np.random.default_rng(3)
+    client = Client(server.address)
+    client.create(
+        *("m", "Pooled"),
+        features=["size", "city"],
+        members=["binned_bayes"],
+        categorical_features=["city"],
+    )
+    first: Any = [[0.0, "Rome"], [1.0, "Oslo & <b>"]]
+    client.learn("m", first, ["a", "b"])
+
+    def predict(n: int, share: float) -> list[str]:
+        cities = np.where(draw.random(n) < share, "Rome", "Oslo & <b>").tolist()
+        rows: Any = [[float(draw.normal()), city] for city in cities]
+        return client.predict("m", rows, remember=True).ids or []
+
+    def cells() -> set[str]:
+        figures = httpx.get(f"{server.address}/v1/models/m/scores").json()
+        alarms = figures["unlabelled"]["latest_alarms"]
+        changes = [each for alarm in alarms for each in alarm["changes"]]
+        return {
+            cell
+            for change in changes
+            if change["name"] == "city"
+            for cell, *_ in change["cells"]
+        }
+
+    ids = predict(1000, 0.9) + predict(1000, 0.1)
+    assert cells() == {"Rome", "Oslo & <b>"}
+    client.close()
+    server.kill()
+    server = start()
+    assert cells() == {"Rome", "Oslo & <b>"}
+    client = Client(server.address)
+    client.forget("m", ids[:1])  # and with it the names, which may be of nobody else
+    assert len(cells()) == 2
+    assert not cells() & {"Rome", "Oslo & <b>"}
+    predict(10, 0.5)
+    client.close()
+    server.kill()
+    server = start()
+    assert cells() == {"Rome", "Oslo & <b>"}
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c"], ["label", "b", "id"]])
+@pytest.mark.parametrize("n", [3, 40])
+def test_columns_of_a_frame_of_numbers_are_found_by_name(
+    client: Client, names: list[str], n: int
+) -> None:
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    rows[5, 2] = np.nan
+    frame = pd.DataFrame(rows, columns=names)
+    name = f"frame-{names[0]}-{n}"
+    client.create(name, features=frame, random_state=0)
+    client.learn(name, frame, ["p", "q"] * 30)
+    plain = client.predict(name, rows[:n], probabilities=True)
+    for some in (frame[:n], frame[:n][names[::-1]]):
+        found = client.predict(name, some, probabilities=True)
+        assert_array_equal(found.probabilities, plain.probabilities)
+    with pytest.raises(ServeError, match=names[1]):
+        client.predict(name, frame[:n].rename(columns={names[1]: "other"}))
+
+
+def test_a_model_without_names_takes_frames_by_position(client: Client) -> None:
+    client.create("positions", features=2, random_state=0)
+    frame = pd.DataFrame(np.arange(34.0).reshape(17, 2), columns=["u", "v"])
+    assert len(client.observe("positions", frame, ["p", *["q"] * 16])) == 17
+    frame.columns = pd.Index([7, 9])
+    assert len(client.predict("positions", frame).labels) == 17

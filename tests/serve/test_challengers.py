@@ -1,22 +1,27 @@
-"""Challengers learn beside the learner that answers, and one call changes the two."""
+"""Challengers learn beside the serving learner, and can replace it."""
 
 import json
+import re
 import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
 from rpnb.client import Client, ServeError
-from rpnb.evaluate.differences import DifferenceTracker
+from rpnb.evaluate.differences import DifferenceTracker, Loss
+from rpnb.serve import guesses
+from rpnb.serve.backtest import backtest
 from rpnb.serve.comparison import Comparison
 from rpnb.serve.log import open_log
-from rpnb.serve.retention import delete_events
-from rpnb.serve.snapshots import check, replay_from_base, stored_models
-from serve.process import ServerProcess, run_command
+from rpnb.serve.maintenance import check
+from rpnb.serve.snapshots import delete_events, replay_from_base, stored_models
+from rpnb.serve.specs import ModelSpec
+from serve.process import ServerProcess, run_command, wait_until
 from serve.streams import clusters
 
 CLASSES = ["ash", "elm", "oak"]
@@ -24,7 +29,7 @@ Start = Callable[..., ServerProcess]
 
 
 class Life:
-    """A client that lets rows wait, labels them late or never, learns and observes."""
+    """A client with late and missing labels, that also learns and observes rows."""
 
     def __init__(self, client: Client, name: str, seed: int = 0) -> None:
         self.client, self.name = client, name
@@ -58,19 +63,20 @@ class Life:
 
 def caught_up(client: Client, name: str) -> dict[str, Any]:
     """Return the figures once all challengers have learned everything."""
-    until = time.monotonic() + 60.0
-    while time.monotonic() < until:
-        found = client.challengers(name)
+    found: dict[str, Any] = {}
+
+    def done() -> bool:
+        found.update(client.challengers(name))
         applied = found["champion"]["applied"]
         for each in found["challengers"]:
             assert each["problem"] is None
-        if all(
+        return all(
             each["caught_up"] and each["applied"] == applied
             for each in found["challengers"]
-        ):
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"challengers are behind: {found}")
+        )
+
+    wait_until(done, "challengers have caught up")
+    return found
 
 
 def figures(of: dict[str, Any]) -> dict[str, Any]:
@@ -84,7 +90,7 @@ def all_sound(server: ServerProcess) -> list[str]:
 
 
 def state(server: ServerProcess, name: str, contender: int | None) -> bytes | None:
-    """Return what a replay of the whole log, event by event, leads to."""
+    """Return the model after a replay of the whole log, event by event."""
     with closing(open_log(server.folder, read_only=True)) as connection:
         row = next(r for r in stored_models(connection) if r[1] == name)
         *_, (_, model) = replay_from_base(connection, row, contender, chunk=1)
@@ -202,7 +208,7 @@ def test_promotion_and_rollback_over_kills(start: Start) -> None:
         caught_up(client, "m")
     server.stop()
     assert len([line for line in all_sound(server) if "challenger rpnb" in line]) > 1
-    # The first learner has learned all events, whoever answered.
+    # The first learner has learned all events, whichever learner served.
     plain = start()
     with Client(plain.address) as client:
         content = client.download("m")
@@ -266,7 +272,7 @@ def test_what_is_forgotten_is_forgotten_by_all(start: Start) -> None:
         assert client.forget("m", ["x", "y", "z"]) == ["forgotten"] * 3
         caught_up(client, "m")
         assert client.download("m", version="before") == before
-        # Nothing else came between the two versions.
+        # There are no other events between the two versions.
         assert client.download("m", version="after") == before != after
         client.promote("m", "rpnb")
         promoted = client.download("m")
@@ -315,7 +321,7 @@ def test_old_events_are_deleted_once_no_learner_needs_them(start: Start) -> None
         after = caught_up(client, "m")
         assert after["champion"] == before["champion"]
         assert after["challengers"] == before["challengers"]
-        # One that is added now learns what is left.
+        # A challenger that is added now learns the remaining events.
         client.challenge("m", "again", "GaussianNB")
         again = caught_up(client, "m")["challengers"][-1]
         assert again["start"] > 0
@@ -361,10 +367,7 @@ def test_a_challenger_that_cannot_learn_leaves_the_champion_alone(
     client.create("holes", "Pooled", features=2, window=300, random_state=0)
     client.challenge("holes", "aw", "GaussianNB")
     client.learn("holes", [[1.0, 2.0], [2.0, float("nan")]], ["a", "b"])
-    until = time.monotonic() + 30.0
-    while client.challengers("holes")["challengers"][0]["problem"] is None:
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(lambda: client.challengers("holes")["challengers"][0]["problem"])
     client.learn("holes", [[1.0, 2.0]], ["a"])
     assert client.model("holes")["learned"] == 3
     with pytest.raises(ServeError, match="challenger aw cannot learn") as caught:
@@ -388,10 +391,10 @@ def test_refusals(client: Client) -> None:
     refused(404, "no model", lambda: client.challenge("nobody", "c", "PA"))
     refused(404, "no challenger", lambda: client.promote("r", "c"))
     refused(404, "no challenger", lambda: client.withdraw("r", "c"))
-    refused(409, "answers already", lambda: client.promote("r", "first"))
+    refused(409, "serving already", lambda: client.promote("r", "first"))
     refused(409, "name a version", lambda: client.roll_back("r"))
     refused(404, "no version", lambda: client.roll_back("r", "v"))
-    refused(422, "event must be a number", lambda: client.name_version("r", "v", 7))
+    refused(422, "event must be an integer", lambda: client.name_version("r", "v", 7))
     for k in range(4):
         client.challenge("r", f"c{k}", "PA")
     refused(413, "max_challengers is 4", lambda: client.challenge("r", "c4", "PA"))
@@ -408,26 +411,82 @@ def test_a_comparison_is_that_of_the_library_and_survives_a_snapshot() -> None:
     y = rng.integers(0, 3, 2000).tolist()
     own = [a if rng.random() < 0.8 else 9 for a in y]
     other = [a if rng.random() < 0.6 else 9 for a in y]
+    p, q = rng.random((2, 2000))
+    p[::7], q[::5] = np.nan, 0.0
     found = Comparison()
     for start in range(0, 2000, 100):
         some = slice(start, start + 100)
-        found.add(y[some], own[some], other[some])
+        found.add(y[some], own[some], other[some], p[some], q[some])
         found = Comparison.from_json(json.loads(json.dumps(found.to_json())))
-    tracker = DifferenceTracker(("own", "other"), (), "error")
     wrong = [[float(a != b) for a, b in zip(y, z, strict=True)] for z in (own, other)]
-    tracker.add(np.array(wrong))
-    tracker.add_checkpoint()
-    expected = tracker.difference("own", "other")
-    assert expected is not None
-    summary = found.summary()
-    assert [summary[key] for key in ("mean", "low", "high")] == [
-        expected.mean[-1],
-        expected.low[-1],
-        expected.high[-1],
-    ]
-    assert summary["better"] == "challenger"
-    assert summary["curve"][-1][0] == 2000
-    assert len(summary["curve"]) <= 201
+    both = ~np.isnan(p)
+    losses = [-np.log(np.maximum(each[both], 1e-3)) for each in (p, q)]
+    both_losses: tuple[tuple[Loss, Any, Any], ...] = (
+        ("error", found.error.summary(), np.array(wrong)),
+        ("log_loss", found.log_loss.summary(), np.array(losses)),
+    )
+    for loss, summary, given in both_losses:
+        tracker = DifferenceTracker(("own", "other"), (), loss)
+        tracker.add(given)
+        tracker.add_checkpoint()
+        expected = tracker.difference("own", "other")
+        assert expected is not None
+        assert [summary[key] for key in ("mean", "low", "high")] == [
+            expected.mean[-1],
+            expected.low[-1],
+            expected.high[-1],
+        ]
+        assert summary["better"] == "challenger"
+        assert summary["curve"][-1][0] == given.shape[1]
+        assert len(summary["curve"]) <= 201
+
+
+def test_log_losses_of_a_challenger_are_those_of_a_backtest(
+    client: Client, shared: ServerProcess
+) -> None:
+    given: dict[str, Any] = {
+        "members": ["binned_bayes", "transitions"],
+        "random_state": 2,
+    }
+    client.create("logs", "GaussianNB", features=4, classes=CLASSES)
+    client.challenge("logs", "other", "Pooled", **given)
+    Life(client, "logs", 5).go_on(25)
+    (challenger,) = caught_up(client, "logs")["challengers"]
+    spec = ModelSpec("Pooled", given, 4, None, tuple(CLASSES))
+    row = backtest(shared.folder, "logs", {"other": spec}).learners[1]
+    prefixes: dict[Loss, str] = {"error": "", "log_loss": "log_loss_"}
+    for loss, name in prefixes.items():
+        found, expected = challenger[f"{name}difference"], row.differences[loss]
+        assert found["rows"] == expected.rows[-1] > 200
+        assert [found[key] for key in ("mean", "low", "high")] == [
+            pytest.approx(getattr(expected, key)[-1], abs=1e-12)
+            for key in ("mean", "low", "high")
+        ]
+    assert challenger["log_loss_difference"]["mean"] != 0.0
+    exported = httpx.get(f"{shared.address}/metrics").text
+    of = 'challenger="other",loss="log_loss",model="logs"'
+    (line,) = re.findall(rf"rpnb_challenger_difference_mean{{{of}}} (\S+)", exported)
+    assert float(line) == challenger["log_loss_difference"]["mean"]
+    of = 'challenger="other",model="logs"'
+    assert f"rpnb_challenger_scored_total{{{of}}} {challenger['scored']}.0" in exported
+
+
+def test_guesses_of_labels_that_never_come_are_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(guesses, "MOST_ROWS", 50)
+    monkeypatch.setattr(guesses, "MOST_BYTES", 1000)
+    kept = guesses.Guesses()
+    for seq in range(100):
+        kept.add(seq, guesses.Guess("a", 0.5))
+    assert len(kept) == 50
+    assert kept.get(49) == guesses.NOTHING
+    assert kept.pop(50).label == "a"
+    for seq in range(100, 130):
+        kept.add(seq, guesses.Guess("b", 0.5, b"p" * 60, b"s" * 40))
+    again = guesses.Guesses.from_json(json.loads(json.dumps(kept.to_json())))
+    assert again.to_json() == kept.to_json()
+    assert [seq for seq, *_ in kept.to_json()] == list(range(120, 130))
 
 
 def test_deleting_a_model_leaves_nothing_of_its_challengers(start: Start) -> None:

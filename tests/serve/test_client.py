@@ -1,4 +1,4 @@
-"""What clients send and how they read answers, without a service."""
+"""Requests of the clients and their reading of responses, without a service."""
 
 import json
 from types import SimpleNamespace
@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from rpnb.client import ServeError, calls
+from rpnb.client.encoding import JSON, batches, encode_batches, plain_labels
 from rpnb.client.results import LabelResult
 from rpnb.client.retries import RETRIED, Attempts, access, pauses
-from rpnb.client.rows import JSON, batches, encode_batches, plain_labels
 
 X = np.arange(34.0).reshape(17, 2)
 
@@ -43,13 +43,13 @@ def test_few_rows_are_json_and_more_are_arrow() -> None:
 
 
 def test_rows_labels_and_ids_are_as_many() -> None:
-    with pytest.raises(ValueError, match=r"a table \(n, p\), got 1 dimensions"):
+    with pytest.raises(ValueError, match="rows must be a table, got 1 dimensions"):
         list(encode_batches([1.0, 2.0], None, None, 9))
-    with pytest.raises(ValueError, match="there are 17 rows and 2 labels"):
+    with pytest.raises(ValueError, match="got 17 rows but 2 labels"):
         list(encode_batches(X, [1, 2], None, 9))
-    with pytest.raises(ValueError, match="there are 17 rows and 1 ids"):
+    with pytest.raises(ValueError, match="got 17 rows but 1 ids"):
         list(encode_batches(X, None, ["i"], 9))
-    with pytest.raises(ValueError, match="there are 2 ids and 1 labels"):
+    with pytest.raises(ValueError, match="got 2 ids but 1 labels"):
         calls.label(9, "m", ["i", "j"], ["a"], None)
     with pytest.raises(ValueError, match="ids are for rows that wait"):
         calls.predict(9, "m", X, ["i"] * 17, remember=False, probabilities=False)
@@ -87,12 +87,12 @@ def test_requests_say_what_is_wanted() -> None:
     assert len({request.key for request in labels.requests}) == 2
     (once,) = calls.label(2, "m", ["i"], ["a"], "once").requests
     assert once.key == "once"
-    with pytest.raises(ValueError, match="a key stands for one request"):
+    with pytest.raises(ValueError, match="a key is for one request"):
         calls.label(2, "m", ["i", "j", "k"], [1, 2, 3], "once")
 
 
 def answer(status: int, value: Any = None) -> Any:
-    """Return what httpx would."""
+    """Return a response like that of httpx."""
 
     def parsed() -> Any:
         if value is None:
@@ -119,8 +119,8 @@ def test_answers_are_read() -> None:
     for odd in (None, [], {"error": {}}):
         found = calls.read_error(answer(502, odd), request)
         assert (found.status, found.code) == (502, "http")
-        assert str(found) == "the answer is no JSON"
-    # What the first try has deleted is not there for the second.
+        assert str(found) == "the response is not JSON"
+    # The second attempt finds nothing to delete.
     delete = calls.Request("DELETE", "/")
     assert calls.read_answer(answer(404), delete, repeated=True) == {"deleted": True}
     with pytest.raises(ServeError):
@@ -143,7 +143,7 @@ def test_requests_are_repeated_after_pauses_that_double() -> None:
         assert attempts.is_answer(answer(status)) != busy
     assert 0.0 < attempts.pause_if_busy(answer(503)) < 0.1
     assert attempts.answer(answer(404)) == {"deleted": True}
-    with pytest.raises(ServeError, match="no answer came: OSError") as caught:
+    with pytest.raises(ServeError, match="no response: OSError") as caught:
         attempts.pause_without_answer(OSError())
     assert (caught.value.status, caught.value.code) == (0, "no_answer")
     assert access(None) == {}

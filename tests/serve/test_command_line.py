@@ -1,4 +1,4 @@
-"""What `rpnb serve` makes of its options, without a server."""
+"""Options of `rpnb serve`, without a server."""
 
 import argparse
 from pathlib import Path

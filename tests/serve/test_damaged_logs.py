@@ -1,4 +1,4 @@
-"""200 damaged logs, given to the real command: sound models are served as before."""
+"""The command with 200 damaged logs: undamaged models are served as before."""
 
 import json
 import sqlite3
@@ -81,7 +81,7 @@ def test_damage_of_each_table_is_found(start: Start) -> None:
             client.learn(name, rows, ["b", "a"], key="k")
     server.stop()
     folder = server.folder
-    # Text that is no UTF-8 in a snapshot's figures: the log is replayed instead.
+    # Invalid UTF-8 in the figures of a snapshot: the log is replayed instead.
     text = "UPDATE snapshots SET scores=CAST(x'7bff' AS TEXT) WHERE model=1"
     change(folder, text)
     change(folder, "UPDATE rows SET x=x'00' WHERE model=2 AND id='r0'")
@@ -94,7 +94,7 @@ def test_damage_of_each_table_is_found(start: Start) -> None:
     for words in (
         "model m1: event",
         "model m2: 1 rows that wait are damaged",
-        "model 3 is damaged: its checksum is another",
+        "model 3 is damaged: its checksum does not match",
     ):
         assert f"DAMAGED {words}" in done.stdout
     with Client(start().address, retries=0) as client:
@@ -112,7 +112,7 @@ def test_damage_of_each_table_is_found(start: Start) -> None:
             client.predict("m2", rows, remember=True, ids=["r0", "r5"])
         with pytest.raises(ServeError, match="damaged"):
             client.learn("m2", rows, ["b", "a"], key="k")
-        # The name of a model that cannot be read is not free.
+        # The name of a damaged model is still taken.
         with pytest.raises(ServeError, match="already"):
             client.create("m3", "GaussianNB", features=2)
         assert len(client.predict("m4", rows).labels) == 2

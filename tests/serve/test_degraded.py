@@ -1,4 +1,4 @@
-"""An event that cannot be replayed: the state before it is kept and goes on serving."""
+"""After an event that cannot be replayed, the state before it keeps serving."""
 
 import json
 import sqlite3
@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from rpnb.client import Client, ServeError
-from rpnb.serve.http.tables import Label
-from rpnb.serve.log import pack_labels, pack_rows
+from rpnb.estimators.protocol import learner_of
+from rpnb.serve.label_rules import Label
+from rpnb.serve.log import checksum_of, pack_labels, pack_rows
 from serve.process import ServerProcess, run_command
 from serve.streams import clusters
 
@@ -32,12 +33,14 @@ def statement(folder: Path, text: str, *values: Any) -> list[Any]:
 
 
 def append_event(folder: Path, labels: list[Label], kind: str = "learn") -> int:
-    """Write an event as an earlier version did, which checked less."""
-    body = pack_rows(np.ones((len(labels), 3)), labels)
+    """Write an event that the service would have refused."""
+    now, n = time.time(), len(labels)
+    body = pack_rows(np.ones((n, 3)), labels)
     statement(
         folder,
-        "INSERT INTO events(model, kind, time, n, body, checksum) VALUES(1,?,?,?,?,?)",
-        *(kind, time.time(), len(labels), body, zlib.crc32(body)),
+        "INSERT INTO events(model, kind, time, n, body, checksum, header) "
+        "VALUES(1,?,?,?,?,?,?)",
+        *(kind, now, n, body, zlib.crc32(body), checksum_of(1, kind, now, n)),
     )
     return int(statement(folder, "SELECT max(id) FROM events")[0][0])
 
@@ -58,7 +61,7 @@ def fill(start: Start, learner: str = "AROW") -> tuple[Path, bytes, list[Any]]:
 
 
 def serves(server: ServerProcess, state: bytes, labels: list[Any], rows: int) -> None:
-    """Check that a degraded model predicts from a state, says so, and is left as is."""
+    """Check that a degraded model predicts with a state and is unchanged."""
     with Client(server.address, retries=0) as client:
         assert client.model("m")["learned"] == rows
         assert client.download("m") == state
@@ -81,7 +84,7 @@ def serves(server: ServerProcess, state: bytes, labels: list[Any], rows: int) ->
         assert health["status"] == "degraded"
         assert list(health["degraded_models"]) == ["m"]
         assert health["broken_models"] == {}
-        # Nothing of what clients sent is told to everybody.
+        # Data from clients is not shown on open routes.
         assert "Ham" not in json.dumps(health)
         text = httpx.get(f"{server.address}/metrics").text
         assert 'rpnb_model_degraded{model="m"} 1.0' in text
@@ -109,7 +112,7 @@ def test_the_state_before_the_event_is_kept_and_served(start: Start, bad: str) -
     serves(server, state, labels, 48)
     assert f"event {event}" in server.text
     server.stop()
-    # Restarts change nothing of that, and no snapshot hides it.
+    # Restarts and snapshots do not change that.
     again = start()
     serves(again, state, labels, 48)
     again.kill()
@@ -117,7 +120,7 @@ def test_the_state_before_the_event_is_kept_and_served(start: Start, bad: str) -
     assert checked.returncode == 1
     assert f"event {event}" in checked.stdout
     assert "Traceback" not in checked.stderr
-    # Set aside is that event alone: the one after it is learned.
+    # Only that event is set aside: the one after it is learned.
     done = run_command("serve", folder, "--check", "--set-aside")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("was set aside") == 1
@@ -150,7 +153,7 @@ def test_an_event_is_set_aside_and_put_back(start: Start) -> None:
         after = client.download("m")
     server.stop()
     assert run_command("serve", folder, "--check").returncode == 0
-    # They are in the log as they were, with the reason and the time.
+    # They are in the log unchanged, with the reason and the time.
     kept = statement(folder, "SELECT id, n, reason, since FROM aside ORDER BY id")
     assert [each[:2] for each in kept] == [(first, 1), (second, 2)]
     assert all("two classes" in each[2] for each in kept)
@@ -176,9 +179,9 @@ def test_labels_that_were_set_aside_can_be_forgotten(start: Start) -> None:
     body = pack_labels([seq], ["Ham"])
     statement(
         folder,
-        "INSERT INTO events(model, kind, time, n, body, checksum) "
-        "VALUES(1,'labels',0,1,?,?)",
-        *(body, zlib.crc32(body)),
+        "INSERT INTO events(model, kind, time, n, body, checksum, header) "
+        "VALUES(1,'labels',0,1,?,?,?)",
+        *(body, zlib.crc32(body), checksum_of(1, "labels", 0.0, 1)),
     )
     (event,) = statement(folder, "SELECT max(id) FROM events")[0]
     statement(folder, "UPDATE rows SET event=? WHERE id='r9'", event)
@@ -263,8 +266,8 @@ def test_words_that_do_not_fit(start: Start, tmp_path: Path) -> None:
         ([server.folder, "--set-aside"], "--check"),
         ([server.folder, "--check", "--set-aside"], "in use"),
         ([server.folder, "--put-back", "1"], "in use"),
-        ([tmp_path / "no", "--check", "--set-aside"], "no folder of rpnb serve"),
-        ([tmp_path / "no", "--put-back", "1"], "no folder of rpnb serve"),
+        ([tmp_path / "no", "--check", "--set-aside"], "not a folder of rpnb serve"),
+        ([tmp_path / "no", "--put-back", "1"], "not a folder of rpnb serve"),
     ]
     for words, said in wrong:
         done = run_command("serve", *words)
@@ -278,7 +281,7 @@ def test_words_that_do_not_fit(start: Start, tmp_path: Path) -> None:
 
 
 def test_a_failure_while_serving_falls_back_to_the_log(tmp_path: Path) -> None:
-    """Whatever fails: the state is that of the events before, and half of none."""
+    """Whatever fails, the state is that of the events before, never half of one."""
     import asyncio
 
     from rpnb.serve.commands import Create, Learn
@@ -301,7 +304,7 @@ def test_a_failure_while_serving_falls_back_to_the_log(tmp_path: Path) -> None:
         await learn(0)
         model = writer.models["m"]
         sound = model.to_bytes()
-        whole: Any = type(model.learner)._learn
+        whole: Any = type(learner_of(model.learner)).learn
 
         def half(self: Any, state: Any, X: Any, y: Any, *more: Any) -> None:
             if y.shape[0] > 1 or calls:
@@ -312,13 +315,13 @@ def test_a_failure_while_serving_falls_back_to_the_log(tmp_path: Path) -> None:
 
         calls: list[int] = []
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(type(model.learner), "_learn", half)
+            patch.setattr(type(learner_of(model.learner)), "learn", half)
             with pytest.raises(ApiError, match="could not be learned") as caught:
                 await learn(2)
         assert caught.value.status == 503
         assert len(calls) >= 2
         assert model.broken is not None
-        # While everything fails, the event learned before could not be replayed either.
+        # While learning fails, earlier events cannot be replayed either.
         assert model.predicts is False
         with pytest.raises(ApiError, match="event"):
             await learn(4)

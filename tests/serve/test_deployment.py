@@ -1,4 +1,4 @@
-"""What the folder `deploy` and the Dockerfile rely on, without a container engine."""
+"""The folder `deploy` and the Dockerfile, tested without a container engine."""
 
 import json
 import os
@@ -28,7 +28,7 @@ NOBODY = 65534
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The names that Prometheus gets from a service with a model, and with a topic."""
+    """Names of the metrics of a service with a model and a topic."""
     pytest.importorskip("confluent_kafka")
     topic = ("--kafka", "127.0.0.1:1", "--kafka-topic", "rows=deployed")
     folder = tmp_path_factory.mktemp("deployed")
@@ -42,7 +42,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 def expressions() -> Iterator[tuple[str, str]]:
-    """Yield all expressions of dashboard and rules, with what they are for."""
+    """Yield all expressions of the dashboard and the alert rules, with their titles."""
     board = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text())
     for panel in board["panels"]:
         for target in panel["targets"]:
@@ -116,7 +116,7 @@ def test_every_file_that_compose_mounts_is_there() -> None:
 
 
 def entry_point(folder: Path) -> list[str]:
-    """Return the words of the image's entry point, with a folder of ours as /data."""
+    """Return the entry point of the image, with another folder as /data."""
     (found,) = re.findall(r"^ENTRYPOINT (\[.*\])$", DOCKERFILE, re.MULTILINE)
     words: list[str] = json.loads(found)
     return [word.replace("/data", str(folder)) for word in words[1:]]
@@ -134,23 +134,27 @@ def health_check(port: int) -> str:
     reason="needs the rights to become another user",
 )
 def test_it_runs_as_another_user_on_a_read_only_root(tmp_path: Path) -> None:
-    """The steps of the image: one writable folder, no rights, no home, a tmpfs."""
+    """Run as in the image: one writable folder, no capabilities, no home, a tmpfs."""
     if shutil.which("unshare") is None or shutil.which("setpriv") is None:
         pytest.skip("needs unshare and setpriv of util-linux")
     data = tmp_path / "data"
     data.mkdir()
     os.chown(data, NOBODY, NOBODY)
-    # Python itself may lie in a folder of root's, which an image has not.
+    # Python itself may be in a folder of root, unlike in an image.
     rights = "-all,+dac_read_search"
     user = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups --no-new-privs"
     user += f" --inh-caps={rights} --ambient-caps={rights}"
     words = command_line(*entry_point(Path("/mnt")), "--port", "0")
+    # These sources, and Python, may themselves be below /tmp.
+    covered = any(Path(each).is_relative_to("/tmp") for each in (ROOT, sys.prefix))  # noqa: S108
+    temporary = "/run" if covered else "/tmp"  # noqa: S108
     script = (
-        f"mount --bind {shlex.quote(str(data))} /mnt && mount -t tmpfs none /tmp "
+        f"mount --bind {shlex.quote(str(data))} /mnt "
+        f"&& mount -t tmpfs none {temporary} "
         "&& mount -o remount,bind,ro / && ! touch /here 2>/dev/null && exec "
     )
     private = ["unshare", "--mount", "sh", "-c"]
-    variables = {**environment(), "HOME": "/nonexistent", "TMPDIR": "/tmp"}  # noqa: S108
+    variables = {**environment(), "HOME": "/nonexistent", "TMPDIR": temporary}
     if subprocess.run([*private, script + "true"], check=False).returncode:  # noqa: S603
         pytest.skip("private mounts are not allowed here")
     add = shlex.join([*words, "--add-token", "me", "predict,learn,admin"])
@@ -184,7 +188,7 @@ def test_it_runs_as_another_user_on_a_read_only_root(tmp_path: Path) -> None:
             client.create("flowers", features=2, random_state=0)
             client.learn("flowers", [[0.0, 1.0], [1.0, 0.0]] * 20, ["a", "b"] * 20)
             assert client.predict("flowers", [[0.0, 1.0]]).labels == ["a"]
-            assert client.download("flowers")  # by way of /tmp
+            assert client.download("flowers")  # by way of a temporary file
         probe = [sys.executable, "-c", health_check(port)]
         assert subprocess.run(probe, check=False).returncode == 0  # noqa: S603
     finally:

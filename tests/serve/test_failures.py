@@ -1,17 +1,17 @@
-"""The disk is full, the database is locked: reads go on, nothing is lost."""
+"""With a full disk or a locked database, reads go on and nothing is lost."""
 
 import resource
 import sqlite3
 import threading
-import time
 from collections.abc import Callable
 
 import httpx
 import pytest
 
 from rpnb.client import Client, ServeError
-from rpnb.serve.snapshots import same_state, state_of
-from serve.process import ServerProcess
+from rpnb.serve.maintenance import replayed_state
+from rpnb.serve.snapshots import same_state
+from serve.process import ServerProcess, wait_until
 from serve.streams import clusters
 
 Start = Callable[..., ServerProcess]
@@ -30,16 +30,13 @@ def fails_with(client: Client, words: str) -> None:
 
 
 def recovers(client: Client, server: ServerProcess) -> None:
-    for _ in range(100):
-        if client.health()["writes"] == "ok":
-            break
-        time.sleep(0.1)
+    wait_until(lambda: client.health()["writes"] == "ok")
     assert client.health()["status"] == "ok"
     client.learn("m", X, Y)
     assert client.model("m")["learned"] == 800
     state = client.download("m")
     server.kill()
-    replayed = state_of(server.folder, "m")
+    replayed = replayed_state(server.folder, "m")
     assert replayed is not None
     assert same_state(state, replayed)
 
@@ -49,7 +46,7 @@ def test_a_full_disk(start: Start) -> None:
     with Client(server.address, retries=0) as client:
         client.create("m", "GaussianNB", features=4)
         client.learn("m", X, Y)
-        # No file of the process may grow: to SQLite a disk that is full.
+        # No file of the process may grow, like on a full disk.
         largest = max(each.stat().st_size for each in server.folder.iterdir())
         pid = server.process.pid
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))

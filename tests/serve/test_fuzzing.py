@@ -1,4 +1,4 @@
-"""Requests made from the OpenAPI description: no answer is a 500."""
+"""Requests generated from the OpenAPI description never get a 500."""
 
 from collections import Counter
 from contextlib import suppress
@@ -30,7 +30,7 @@ def operations(shared: ServerProcess) -> list[Any]:
 
 @dataclass
 class Answers:
-    """What the service answered."""
+    """Responses of the service."""
 
     counts: Counter[int] = field(default_factory=Counter)
     errors: list[str] = field(default_factory=list)

@@ -12,7 +12,7 @@ import pytest
 
 from serve.process import ServerProcess
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "serve.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "serve.md"
 ADDRESS = "http://127.0.0.1:8000"
 BLOCK = re.compile(r"^```(sh|python|json)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -27,7 +27,7 @@ def test_the_guide_runs(start: Callable[..., ServerProcess]) -> None:
         if kind == "python":
             exec(compile(code, "guide", "exec"), {})  # noqa: S102 - our own words
         elif kind == "json":
-            # What the guide shows is what the command before it has answered.
+            # The guide shows the answer of the command before it.
             shown = json.loads(code)
             assert answers[-1] == shown
         for line in code.replace("\\\n", "").splitlines() if kind == "sh" else ():

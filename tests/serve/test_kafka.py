@@ -1,4 +1,4 @@
-"""Rows and labels from Kafka: exactly once, over kills.
+"""Rows and labels from Kafka are learned exactly once, also over kills.
 
 The mock cluster of the client lives in this process and listens on a port of this
 machine; the service is another process, which can be killed.
@@ -17,7 +17,7 @@ import pytest
 
 import rpnb
 from rpnb.client import Client
-from serve.process import ServerProcess, run_command
+from serve.process import ServerProcess, run_command, wait_until
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 
@@ -26,7 +26,6 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 3)).round(4)
 Y = ["up" if row[0] + row[1] > 0 else "down" for row in X]
 GIVEN: dict[str, Any] = {"n_projections": 16, "random_state": 0}
-WAIT = 120.0
 
 
 class Cluster:
@@ -57,13 +56,19 @@ def options(cluster: Cluster, *topics: str) -> list[str]:
     return words
 
 
-def wait_for(client: Client, what: str, n: int) -> dict[str, Any]:
-    until = time.monotonic() + WAIT
-    while True:
+def wait_for(client: Client, **counts: int) -> None:
+    """Wait until a model has these counts, which change between events."""
+
+    def reached() -> bool:
         about = client.model("rows")
-        if about[what] >= n or time.monotonic() > until:
-            return about
-        time.sleep(0.05)
+        return {name: about[name] for name in counts} == counts
+
+    wait_until(reached, f"the counts are {counts}")
+
+
+def wait_for_metric(server: ServerProcess, line: str) -> None:
+    address = f"{server.address}/metrics"
+    wait_until(lambda: line in httpx.get(address).text, line)
 
 
 def learned(rows: slice = slice(None)) -> rpnb.PooledClassifier:
@@ -71,7 +76,7 @@ def learned(rows: slice = slice(None)) -> rpnb.PooledClassifier:
 
 
 def of(client: Client, folder: Path) -> rpnb.PooledClassifier:
-    """Return the state that the service has got to."""
+    """Return the model file of the service."""
     path = folder / "now.rpnb"
     path.write_bytes(client.download("rows"))
     model: rpnb.PooledClassifier = rpnb.load(path)
@@ -96,14 +101,12 @@ def test_each_message_is_learned_once_over_kills(
         server.kill()
         server = start(*words)
     with Client(server.address) as client:
-        about = wait_for(client, "learned", N)
-        assert about["learned"] == N
+        wait_for(client, learned=N)
         time.sleep(1.0)
         assert client.model("rows")["learned"] == N
         expected = learned().predict_proba(X)
         np.testing.assert_array_equal(of(client, tmp_path).predict_proba(X), expected)
-        figures = httpx.get(f"{server.address}/metrics").text
-    assert 'rpnb_kafka_lag{partition="0",topic="stream"} 0.0' in figures
+        wait_for_metric(server, 'rpnb_kafka_lag{partition="0",topic="stream"} 0.0')
     server.stop()
     assert run_command("serve", server.folder, "--check").returncode == 0
 
@@ -127,14 +130,12 @@ def test_labels_may_come_before_their_rows(
     cluster.send("rows", [*rows[:100], *named[100:]])
     server = start(*words)
     with Client(server.address) as client:
-        assert wait_for(client, "waiting", 100)["waiting"] == 100
-        assert client.model("rows")["learned"] == 200
+        wait_for(client, waiting=100, learned=200)
         cluster.send("labels", [*labels[200:], *labels[:50]])  # some of them again
-        about = wait_for(client, "learned", N)
-        assert about["waiting"] == 0
+        wait_for(client, waiting=0, learned=N)
         time.sleep(1.0)
         assert client.model("rows")["learned"] == N
-        assert of(client, tmp_path).n_seen_ == N
+        assert of(client, tmp_path).n_samples_seen_ == N
     server.stop()
     assert run_command("serve", server.folder, "--check").returncode == 0
 
@@ -157,15 +158,12 @@ def test_bad_messages_are_passed_over_and_counted(
     with Client(server.address) as client:
         time.sleep(2.0)
         client.create("rows", features=3, **GIVEN)
-        assert wait_for(client, "learned", 20)["learned"] == 20
+        wait_for(client, learned=20)
         np.testing.assert_array_equal(
             of(client, tmp_path).predict_proba(X), learned(slice(20)).predict_proba(X)
         )
-        until = time.monotonic() + WAIT
-        said = f'rpnb_kafka_refused_total{{topic="stream"}} {len(bad)}.0'
-        while said not in (text := httpx.get(f"{server.address}/metrics").text):
-            assert time.monotonic() < until, text
-            time.sleep(0.1)
+        topic = '{topic="stream"}'
+        wait_for_metric(server, f"rpnb_kafka_refused_total{topic} {len(bad)}.0")
     server.stop()
     refused = [each for each in server.lines if each["message"] == "message refused"]
     assert {each["offset"] for each in refused} == {10, 11, 12, 18, 19, 20}

@@ -1,4 +1,4 @@
-"""Attacks on the service, and damaged logs, that the fuzzer has found."""
+"""Attacks on the service, and damaged logs, found by the fuzzer."""
 
 import json
 import sys

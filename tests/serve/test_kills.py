@@ -1,4 +1,4 @@
-"""20 kills −9 under 32 clients: nothing acknowledged is lost or learned twice."""
+"""After 20 kills with 32 clients, no acknowledged label is lost or learned twice."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Predict now, learn when the label comes: what a client sees, against the library."""
+"""Predictions with late labels, as a client sees them, equal those of the library."""
 
 from collections.abc import Callable
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Small requests that would take gigabytes: refused before anything is decoded."""
+"""Small requests that would take gigabytes are refused before they are decoded."""
 
 import io
 import json
@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 
 from rpnb.client import Client
 from rpnb.core.columns.coding import category_numbers
-from rpnb.serve.http.formats import ARROW, JSON, NDJSON, dump_json, read_table
+from rpnb.serve.http.formats import ARROW, JSON, NDJSON, dump_answer, read_table
 from rpnb.serve.http.json_tables import _AT_ONCE
 from rpnb.serve.http.memory import MemoryBudget, MemoryCharge
-from rpnb.serve.http.tables import RequestColumns
+from rpnb.serve.http.request_tables import RequestColumns
 from rpnb.serve.limits import ApiError, Limits
 from serve.process import ServerProcess
 
@@ -37,7 +37,7 @@ COLUMNS = RequestColumns(2, ("a", "b"), missing=False)
 
 
 def memory_of(server: ServerProcess) -> dict[str, int]:
-    """Return the memory of a process, in bytes: now, and the most it had."""
+    """Return the current and the peak memory of a process, in bytes."""
     text = Path(f"/proc/{server.process.pid}/status").read_text()
     return {
         name: int(re.search(rf"{field}:\s+(\d+)", text)[1]) * 1024  # type: ignore[index]
@@ -47,7 +47,7 @@ def memory_of(server: ServerProcess) -> dict[str, int]:
 
 @contextmanager
 def heard(server: ServerProcess) -> Iterator[list[float]]:
-    """Ask for the health all the time; collect how long the answers took."""
+    """Request the health continuously; collect the response times."""
     taken: list[float] = []
     stop = threading.Event()
 
@@ -68,7 +68,7 @@ def heard(server: ServerProcess) -> Iterator[list[float]]:
 
 
 def post(server: ServerProcess, path: str, kind: str, body: bytes) -> tuple[int, str]:
-    """Send a body as fast as this machine can; return the status and the answer."""
+    """Send a body as fast as possible; return the status and the response."""
     head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {kind}\r\n"
     with socket.create_connection(("127.0.0.1", server.port), 120) as connection:
         with suppress(ConnectionError):  # it may be refused before it was sent
@@ -113,7 +113,7 @@ def compressed_as_version_4(rows: int) -> bytes:
 
 
 def shared_buffers(rows: int, columns: int) -> bytes:
-    """Return a stream whose columns all lie in the buffer of the first one."""
+    """Return a stream whose columns all share the buffer of the first one."""
     X = np.zeros(rows)
     table = pa.table({f"x{j}": X for j in range(columns)})
     whole = bytearray(stream(table))
@@ -148,7 +148,7 @@ def test_arrow_streams_that_grow_are_refused_by_their_metadata() -> None:
     pairs = pa.array(["u", "v"] * 500).dictionary_encode()
     longer = pa.array(["u", "v", "w"] * 500).dictionary_encode()
     both = pa.table({"a": pa.chunked_array([pairs, longer])})
-    refused(stream(both, emit_dictionary_deltas=True), "must be whole")
+    refused(stream(both, emit_dictionary_deltas=True), "delta dictionaries")
     many = pa.table({"id": pa.array(["x" * 100_000] * 1000).dictionary_encode()})
     refused(
         stream(many.append_column("a", zeros["a"]).append_column("b", zeros["b"])),
@@ -320,7 +320,7 @@ def test_long_json_is_refused_where_a_parser_of_the_whole_refuses_it(
         assert np.array_equal(outcome.X, expected[0])
         assert outcome.labels == expected[1]
     elif valid:
-        # What JSON allows and a model does not.
+        # Values that JSON allows but a model does not.
         X, labels = expected
         assert (
             not (np.abs(X) <= 1e150).all()
@@ -380,7 +380,7 @@ def test_answers_are_written_part_by_part_as_a_whole() -> None:
             "learned": n,
             "none": [],
         }
-        assert json.loads(dump_json(answer)) == answer
+        assert json.loads(dump_answer(answer)) == answer
 
 
 # The budget
@@ -406,7 +406,7 @@ def test_requests_in_flight_share_one_budget() -> None:
 
 
 def attacks() -> dict[str, tuple[str, bytes]]:
-    """Return bodies that took gigabytes once: name, media type and body."""
+    """Return bodies that once took gigabytes: name, media type and body."""
     pad = 60 * MB
     zeros = np.zeros(100_000)
     codes = pa.array(np.zeros(100_000, np.int8))
@@ -447,7 +447,7 @@ def test_attacks_stay_within_the_budget_and_nobody_waits(start: Start) -> None:
         assert any("max_memory" in text for _, text in answers)
         assert taken
         assert memory_of(server)["most"] - before < 1.3 * 256 * MB
-        # Nothing is left of them, and requests as usual are answered.
+        # They leave nothing behind, and normal requests are answered.
         assert len(client.predict("m", [[0.0, 1.0]] * 1000).labels) == 1000
         metrics = httpx.get(f"{server.address}/metrics").text
         assert re.search(r"^rpnb_requests_memory_bytes 0", metrics, re.MULTILINE)

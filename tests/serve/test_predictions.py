@@ -1,4 +1,4 @@
-"""What a served model predicts is what its learner predicts."""
+"""A served model predicts the same as its learner."""
 
 import asyncio
 import threading
@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from rpnb.estimators.registry import learners
 from rpnb.serve.endpoints.batches import PredictionBatches
-from rpnb.serve.events import LabelledEvent
-from rpnb.serve.models import ServedModel
+from rpnb.serve.log import LabelledEvent
+from rpnb.serve.served_model import ServedModel
 from rpnb.serve.specs import ModelSpec, new_learner
 from serve.streams import clusters
 
@@ -26,7 +27,7 @@ def test_labels_beside_probabilities_are_those_of_predict(combiner: str) -> None
     for learned in range(0, 60, 20):
         found = model.predict(X, confidence=True, probabilities=True)
         assert found.labels == model.learner.predict_next(X).tolist()
-        assert found.probabilities == model.learner.predict_proba(X).tolist()
+        assert_array_equal(found.probabilities, model.learner.predict_proba(X))
         places = np.searchsorted(found.classes, np.array(found.labels))
         P = np.array(found.probabilities)
         assert found.confidence == P[np.arange(62), places].tolist()
@@ -85,14 +86,14 @@ def test_requests_that_arrive_together_get_their_own_predictions(
     X, y = clusters(30)
     model.apply([LabelledEvent(1, "learn", 0.0, X, y, None, None)])
     calls = []
-    predict = model.learner.predict_proba
+    predict = model.learner.predict_next_proba
 
     def counted(rows: np.ndarray) -> np.ndarray:
         calls.append(len(rows))
         result: np.ndarray = predict(rows)
         return result
 
-    model.learner.predict_proba = counted
+    model.learner.predict_next_proba = counted
     batches = PredictionBatches()
 
     async def work() -> None:

@@ -1,4 +1,4 @@
-"""What a learner would refuse is refused before it is in the log."""
+"""Labels that a learner would refuse are refused before they are in the log."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,8 @@ import pytest
 from sklearn.base import clone
 
 from rpnb.client import AsyncClient, Client, ServeError
-from rpnb.estimators.learners.linear import LinearClassifier
+from rpnb.estimators.learners.linear import LinearLearner
+from rpnb.estimators.protocol import check_labels
 from rpnb.estimators.registry import learners
 from serve.process import ServerProcess, run_command
 
@@ -20,7 +21,7 @@ Start = Callable[..., ServerProcess]
 LINEAR = [
     name
     for name, each in learners().items()
-    if issubclass(each.estimator, LinearClassifier)
+    if isinstance(each.estimator()._learner(), LinearLearner)
 ]
 ONLY_TWO = ("ALMA", "SOP", "IELLIP", "NHERD", "NAROW")
 SMALL: dict[str, dict[str, Any]] = {
@@ -87,7 +88,7 @@ def test_two_class_learners_refuse_a_third_class(client: Client, name: str) -> N
     refused(lambda: client.learn(served, X[:2], ["ham", "Ham"]), 1)
     refused(lambda: client.observe(served, X[:1], ["Ham"]), 0)
     assert client.download(served) == before
-    # A file brings the two classes along.
+    # A model file contains its two classes.
     client.upload(f"{served}-file", before)
     refused(lambda: client.learn(f"{served}-file", X[:1], ["Ham"]), 0)
     client.learn(f"{served}-file", X, y)
@@ -99,7 +100,7 @@ def test_two_class_learners_refuse_a_third_class(client: Client, name: str) -> N
 
 
 def test_requests_of_one_transaction_count_together(start: Start) -> None:
-    """Each of two new labels would be fine; the second is refused, not the model."""
+    """Each of two new labels would be accepted; the second one is refused."""
     server = start()
     X, _ = mail(64)
 
@@ -128,7 +129,7 @@ def test_the_dry_run_refuses_what_learning_refuses(
     X = np.arange(12.0).reshape(4, 3)
     model = learners()[name].estimator(**SMALL.get(name, {}))
     try:
-        model._check_labels(["a", "b"]) if declared is None else None
+        check_labels(model, ["a", "b"]) if declared is None else None
         model.partial_fit(X[:2], ["a", "b"], classes=declared)
     except ValueError:
         with pytest.raises(ValueError, match=r"\w"):
@@ -147,7 +148,7 @@ def test_the_dry_run_refuses_what_learning_refuses(
         before = other._index.labels
         dry = learns = ""
         try:
-            other._check_labels(labels)
+            check_labels(other, labels)
         except ValueError as error:
             dry = str(error)
         assert other._index.labels == before
@@ -218,7 +219,7 @@ def test_a_closed_set_of_classes(start: Start) -> None:
         refused(lambda: client.label("m", found.ids or [], ["other", "Ham"]), 1)
         assert client.model("m")["new_classes"] == "refuse"
         assert client.model("open")["new_classes"] == "accept"
-        # The same of a file, whose classes are the set.
+        # The same with a file, whose classes are the closed set.
         client.upload("file", client.download("m"), new_classes="refuse")
         client.upload("file-open", client.download("m"))
         refused(lambda: client.learn("file", X[:1], ["Ham"]), 0)

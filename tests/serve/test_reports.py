@@ -1,9 +1,11 @@
-"""Reports in a real Chromium: charts answer, a phone has room, nothing is fetched."""
+"""Reports in Chromium: interactive charts, narrow screens, no external requests."""
 
+import csv
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -47,6 +49,7 @@ def open_page(browser: Any, reports: dict[str, Path]) -> Iterator[Callable[..., 
 
     def opened(name: str, viewport: dict[str, int] = WIDE, **options: Any) -> Any:
         context = browser.new_context(viewport=viewport, **options)
+        context.set_default_timeout(120_000)
         contexts.append(context)
         page = context.new_page()
         address = reports[name].as_uri()
@@ -71,12 +74,18 @@ def open_page(browser: Any, reports: dict[str, Path]) -> Iterator[Callable[..., 
 
 
 def scroll_through(page: Any) -> None:
-    """Show every part once: charts are drawn when they come into sight."""
+    """Scroll to every chart, and wait: they are drawn when they become visible."""
     page.evaluate(
-        "(async () => { for (let y = 0; y < document.body.scrollHeight; y += 500) {"
-        " scrollTo({ top: y, behavior: 'instant' });"
-        " await new Promise((done) => setTimeout(done, 40)); }"
-        " scrollTo({ top: 0, behavior: 'instant' }); })()"
+        """(async () => {
+          for (const each of document.querySelectorAll("figure.plot")) {
+            if (!each.checkVisibility()) continue;
+            each.scrollIntoView({ behavior: "instant" });
+            while (!each.classList.contains("drawn")) {
+              await new Promise(requestAnimationFrame);
+            }
+          }
+          scrollTo({ top: 0, behavior: "instant" });
+        })()"""
     )
 
 
@@ -144,8 +153,9 @@ def test_the_pointer_shows_values_and_buttons_switch_series(
     # All other grey ones can be hidden.
     chart.get_by_role("button", name="hide grey lines").click()
     over.hover(position={"x": 310, "y": 80})
-    tip.wait_for()
-    assert tip.locator("> span").count() == 4
+    page.wait_for_function(
+        "document.querySelectorAll('#curves .drawn .tip > span').length === 4"
+    )
     # The keyboard is enough, too: the focus stays on its button.
     pressed.first.focus()
     page.keyboard.press("Enter")
@@ -167,6 +177,55 @@ def test_on_a_phone_values_stand_beside_the_names(
     )
     assert names.inner_text() != before
     assert not chart.locator(".tip").is_visible()
+
+
+def test_charts_of_the_same_rows_share_their_range(
+    open_page: Callable[..., Any],
+) -> None:
+    page = open_page("run")
+    scroll_through(page)
+    back = page.get_by_role("button", name="show all rows")
+    assert back.count() == 0
+    over = page.locator("#balance .u-over")
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 40, steps=4)
+    page.mouse.up()
+    assert back.count() == 2  # that of the visible curves, too
+    # The pointer at the left edge of a member's panel is in the middle of the rows.
+    panel = page.locator("#members > .multiples figure").first
+    panel.locator(".u-over").hover(position={"x": 2, "y": 40})
+    page.wait_for_function(
+        "parseInt(document.querySelector('#curves .tip b').innerText.slice(4)) >= 300"
+    )
+    back.first.click()
+    assert back.count() == 0
+
+
+def test_a_chart_of_a_report_is_saved_without_a_request(
+    open_page: Callable[..., Any],
+) -> None:
+    page = open_page("wild")
+    chart = page.locator("#curves figure.drawn").first
+    chart.locator("canvas").wait_for()
+    names = [f"{WILD}{name}" for name in learners()]
+    with page.expect_download() as download:
+        chart.get_by_role("button", name="CSV").click()
+    name = download.value.suggested_filename
+    assert name == "rpnb-some-csv-error-so-far.csv"
+    text = download.value.path().read_text("utf-8")
+    head, *rows = csv.reader(text.splitlines())
+    assert head[0] == "rows"
+    assert {*names, "majority class", "same as last"} == {*head[1:]}
+    assert rows[-1][0] == "600"
+    with page.expect_download() as download:
+        chart.get_by_role("button", name="SVG").click()
+    picture = ElementTree.fromstring(download.value.path().read_text("utf-8"))  # noqa: S314
+    assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+    lines = picture.findall(".//{http://www.w3.org/2000/svg}path")
+    assert len(lines) == len(head) - 1
 
 
 def test_panels_of_members_share_their_pointer(open_page: Callable[..., Any]) -> None:

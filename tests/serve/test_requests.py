@@ -15,7 +15,7 @@ import rpnb
 from rpnb.client import Client, ServeError
 from rpnb.serve.http.arrow import _check_messages
 from rpnb.serve.http.memory import MemoryCharge
-from rpnb.serve.http.tables import RequestColumns, TableParts
+from rpnb.serve.http.request_tables import RequestColumns, TableParts
 from rpnb.serve.limits import ApiError, Limits
 from serve.process import ServerProcess
 from serve.streams import clusters
@@ -157,7 +157,7 @@ def test_a_missing_value_is_null_where_the_learner_accepts_it(client: Client) ->
         (["x", 1.5], "text, an integer or a boolean"),
         (["x", "tab\tin it"], "printable"),
         (["x", "y" * 201], "printable"),
-        (["x"], "as many"),
+        (["x"], "must be equal"),
         ([1, 2], "those of this model are text"),
         ([2**70, 1], "64 bits"),
     ],
@@ -170,7 +170,7 @@ def test_bad_labels_change_nothing(model: str, labels: Any, words: str) -> None:
     assert httpx.get(model).json() == before
 
 
-def test_arrow_from_strangers(model: str) -> None:
+def test_untrusted_arrow(model: str) -> None:
     table = pa.table({name: [0.0] * 1000 for name in NAMES})
     options = pyarrow.ipc.IpcWriteOptions(compression="zstd")
     answer = post(f"{model}/predict", arrow(table, options=options), ARROW)
@@ -292,9 +292,7 @@ def test_a_model_can_be_had_as_a_file_frozen_and_as_onnx(
         client.download("files", "pickle")
 
 
-def test_uploads_are_files_from_strangers(
-    client: Client, shared: ServerProcess
-) -> None:
+def test_uploads_are_untrusted_files(client: Client, shared: ServerProcess) -> None:
     client.create("origin", "RPNB", features=4, n_estimators=5, random_state=0)
     X, y = clusters(20)
     client.learn("origin", X, y)
@@ -331,7 +329,7 @@ def test_uploads_are_files_from_strangers(
         assert answer.status_code in (201, 413, 422), (i, answer.text)
         refused += answer.status_code != 201
         httpx.delete(address)
-    # Some bits do not matter, such as those of a date.
+    # Some bits are unused, such as those of a date.
     assert refused > 0.8 * len(cases)
 
 
@@ -365,6 +363,28 @@ def test_a_prediction_of_the_pool_is_explained_by_members_too(client: Client) ->
         assert list(each["errors"]) == NAMES
         assert list(each["contributions"].values()) == pytest.approx(expected.values[i])
         assert sum(each["members"].values()) == pytest.approx(each["score"])
+
+
+def test_the_page_has_the_features_and_members_that_decided(
+    client: Client, shared: ServerProcess
+) -> None:
+    client.create("decided", "Pooled", features=NAMES, n_projections=16)
+    client.create("alone", "GaussianNB", features=NAMES)
+    X, y = clusters(60)
+    for name in ("decided", "alone"):
+        client.learn(name, X, y)
+        client.predict(name, X[:5])
+        (found,) = client.explain(name, X[4:5])
+        address = f"{shared.address}/v1/models/{name}/scores"
+        reason = httpx.get(address).json()["recent"][0]["reason"]
+        for part, field, most in (
+            ("features", "contributions", 3),
+            ("members", "members", 2),
+        ):
+            values = found.get(field) or {}
+            ranked = sorted(values.items(), key=lambda pair: -abs(pair[1]))[:most]
+            assert reason[part] == [[key, pytest.approx(x)] for key, x in ranked]
+        assert bool(reason["members"]) == (name == "decided")
 
 
 def test_a_prediction_is_explained(client: Client) -> None:

@@ -1,4 +1,4 @@
-"""Running figures against a plain reading of the same rows."""
+"""Running figures, compared with a direct computation from the same rows."""
 
 import json
 from collections import Counter
@@ -70,6 +70,16 @@ def test_figures_are_those_of_a_plain_reading(
     assert (details["learned"], details["scored"]) == (len(rows), len(answered))
     if answered:
         assert details["curve"][-1][0] == len(answered)
+        right = {
+            label: [g == label for t, g, _ in answered if t == label] for label in "abc"
+        }
+        recalls = [np.mean(each) for each in right.values() if each]
+        assert details["balanced_accuracy"] == pytest.approx(np.mean(recalls))
+        matrix = details["confusion"]
+        assert matrix["classes"] == sorted(scores.balance)
+        assert matrix["scored"] == [len(right[label]) for label in matrix["classes"]]
+    else:
+        assert details["balanced_accuracy"] is None
 
 
 def test_the_window_and_the_curve_stay_small() -> None:
@@ -86,10 +96,30 @@ def test_the_window_and_the_curve_stay_small() -> None:
     )
 
 
+def test_classes_of_the_matrix_are_the_most_frequent_by_value() -> None:
+    scores = Scores()
+    labels = [k for k in range(40) for _ in range(k + 1)]
+    scores.add(labels, labels, None, 0.0)
+    matrix = scores.details()["confusion"]
+    assert matrix["classes"] == list(range(10, 40))
+    assert matrix["left_out"] == 10
+    assert [line[i] for i, line in enumerate(matrix["counts"])] == matrix["scored"]
+
+
+def test_a_single_mistake_is_no_drift() -> None:
+    detector = DriftDetector()
+    for run in (100, 40, 200, 60):
+        assert not any(detector.add(False) for _ in range(run))
+        assert not detector.add(True)
+    good = DriftDetector()
+    assert not any(good.add(False) for _ in range(1000))
+    assert any(good.add(i % 3 == 0) for i in range(12))
+
+
 def test_drift_is_noticed_and_a_steady_error_hardly_ever() -> None:
     rng = np.random.default_rng(1)
     steady, detector = rng.random(3000) < 0.2, DriftDetector()
-    # Its first minimum is of 30 predictions: an early false alarm is to be expected.
+    # The first minimum is from 30 predictions: expect an early false alarm.
     assert sum(detector.add(bool(each)) for each in steady) <= 2
     assert not any(detector.add(bool(each)) for each in rng.random(500) < 0.2)
     alarms = [i for i in range(1000) if detector.add(bool(rng.random() < 0.6))]

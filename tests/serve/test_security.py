@@ -1,4 +1,4 @@
-"""Who may do what, limits, headers, and what a client never sees."""
+"""Access, limits, security headers, and data that clients never get."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -84,7 +84,7 @@ def test_tokens_have_scopes_and_are_stored_hashed(start: Start, tmp_path: Path) 
     ]
     assert [status(who, predict) for who in ("wrong", "reader")] == [401, 200]
     assert [status(who, download) for who in ("teacher", "owner")] == [403, 200]
-    # What says nothing about models is open: probes, the page's files.
+    # Routes without data of models are open: probes and the files of the page.
     for path in ("/healthz", "/readyz", "/", "/page/page.js", "/openapi.json"):
         assert httpx.get(server.address + path).status_code == 200
     for path in ("/metrics", "/v1/models", "/v1/live", "/v1/models/m/live"):
@@ -216,12 +216,11 @@ def test_too_many_classes_and_models_are_refused() -> None:
 
     from rpnb.serve.commands import Create, Group, Learn
     from rpnb.serve.limits import ApiError, Limits
-    from rpnb.serve.log import _UPGRADES
+    from rpnb.serve.log import _SCHEMA
     from rpnb.serve.specs import ModelSpec, new_learner
 
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    for script in _UPGRADES.values():
-        connection.executescript(script)
+    connection.executescript(_SCHEMA)
     limits = Limits(max_classes=2, max_models=1)
     group = Group(connection, {}, limits, {})
     spec = ModelSpec("GaussianNB", {}, 1, None, None)
@@ -232,7 +231,7 @@ def test_too_many_classes_and_models_are_refused() -> None:
     X = np.zeros((3, 1))
     with pytest.raises(ApiError, match="max_classes is 2"):
         group.run(Learn(name="a", X=X, labels=["x", "y", "z"], observe=False))
-    # A model of the same name that was made since the request was checked.
+    # A model with the same name, created after the request was checked.
     with pytest.raises(ApiError, match="no model"):
         group.run(Learn(name="a", number=99, X=X[:1], labels=["x"], observe=False))
     assert connection.execute("SELECT count(*) FROM events").fetchone() == (0,)

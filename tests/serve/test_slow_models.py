@@ -1,8 +1,7 @@
-"""The cost of learning is estimated first; a slow model does not stop the others."""
+"""Costs are estimated before learning; a slow model does not block the others."""
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,10 +14,11 @@ from rpnb.estimators.registry import learners
 from rpnb.serve.commands import Create, Learn
 from rpnb.serve.costs import row_steps, state_numbers
 from rpnb.serve.limits import ApiError, Limits
-from rpnb.serve.snapshots import same_state, state_of
+from rpnb.serve.maintenance import replayed_state
+from rpnb.serve.snapshots import same_state
 from rpnb.serve.specs import ModelSpec, new_learner
 from rpnb.serve.writer import Writer
-from serve.process import ServerProcess
+from serve.process import ServerProcess, wait_until
 from serve.test_refused_labels import ONLY_TWO
 
 Start = Callable[..., ServerProcess]
@@ -103,8 +103,7 @@ def test_a_slow_model_does_not_stop_the_others(start: Start, tmp_path: Path) -> 
 
         thread = threading.Thread(target=learn)
         thread.start()
-        while client.health()["oldest_write_seconds"] == 0.0:
-            time.sleep(0.01)
+        wait_until(lambda: client.health()["oldest_write_seconds"] or done)
         again = threading.Thread(target=repeat)
         again.start()
         oldest = 0.0
@@ -129,7 +128,7 @@ def test_a_slow_model_does_not_stop_the_others(start: Start, tmp_path: Path) -> 
         assert client.model("slow")["learned"] == 19
         state = client.download("slow")
     server.stop()
-    replayed = state_of(tmp_path / "served", "slow")
+    replayed = replayed_state(tmp_path / "served", "slow")
     assert replayed is not None
     assert same_state(state, replayed)
 
@@ -161,6 +160,6 @@ def test_forgetting_does_not_stop_the_others(start: Start, tmp_path: Path) -> No
         assert client.model("m")["learned"] == 3053
         state = client.download("m")
     server.stop()
-    replayed = state_of(tmp_path / "served", "m")
+    replayed = replayed_state(tmp_path / "served", "m")
     assert replayed is not None
     assert same_state(state, replayed)

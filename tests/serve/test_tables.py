@@ -1,4 +1,4 @@
-"""Tables in requests: categories, text and dates, with the labels of Python."""
+"""Requests with categories, text and dates give the same labels as in Python."""
 
 import io
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the service knows before labels come: as the library, and after a restart."""
+"""Figures before labels arrive equal those of the library, also after a restart."""
 
 import json
 from collections.abc import Callable
@@ -11,11 +11,11 @@ import pytest
 from rpnb.baselines import make
 from rpnb.client import Client
 from rpnb.evaluate.waiting import ErrorForecast
+from rpnb.serve.followers import Followers
 from rpnb.serve.log import open_log
-from rpnb.serve.models import ServedModel
+from rpnb.serve.served_model import ServedModel
 from rpnb.serve.snapshots import restore, stored_models
-from rpnb.serve.waiting import Followers
-from serve.process import ServerProcess
+from serve.process import ServerProcess, wait_until
 
 
 def rows(n: int, seed: int = 0) -> tuple[Any, list[str]]:
@@ -28,7 +28,7 @@ def rows(n: int, seed: int = 0) -> tuple[Any, list[str]]:
 
 
 def unlabelled(server: ServerProcess, name: str) -> Any:
-    """Return what the service knows of predictions without labels."""
+    """Return the figures of predictions without labels."""
     return httpx.get(f"{server.address}/v1/models/{name}/scores").json()["unlabelled"]
 
 
@@ -78,7 +78,7 @@ def test_figures_are_those_of_the_library(
 
 
 def served(server: ServerProcess, name: str) -> ServedModel:
-    """Return a model as the log of a server has it."""
+    """Restore a model from the log of a server."""
     connection = open_log(server.folder, read_only=True)
     row = next(row for row in stored_models(connection) if row[1] == name)
     model = restore(connection, row).model
@@ -106,12 +106,9 @@ def test_a_follower_that_begins_later_finds_the_same(
 
 
 def _later(server: ServerProcess, early: Any) -> Any:
-    """Return the figures once they are read again."""
-    for _ in range(100):
-        found = unlabelled(server, "one")
-        if found["rows"] != early["rows"]:
-            return found
-    raise AssertionError("the log was not read again")
+    """Return the figures after they have been read again."""
+    wait_until(lambda: unlabelled(server, "one")["rows"] != early["rows"])
+    return unlabelled(server, "one")
 
 
 def test_rows_that_are_forgotten_are_in_no_figure(
@@ -160,7 +157,7 @@ def test_a_learner_that_is_promoted_begins_without_a_past(
     model = served(server, "one")
     now = Followers(server.folder).details(model)
     assert now["waiting"] == 300
-    assert now["reason"] == "too few labels have come"
+    assert now["reason"] == "too few labels have come (400 of about 1,750)"
     assert [each for each in now["latest_alarms"] if each["what"] == "errors"] == []
 
 
@@ -177,7 +174,7 @@ def test_categories_and_dates_are_watched_as_what_they_are(
         classes=["ash", "elm"],
         **given,
     )
-    # One colour comes more often in the second half.
+    # One colour is more frequent in the second half.
     colours = np.where(
         rng.random(2000) < np.repeat([0.1, 0.6], 1000),
         "red",
@@ -197,12 +194,30 @@ def test_categories_and_dates_are_watched_as_what_they_are(
         client.predict("kinds", values[start : start + 500], remember=True)
     found = unlabelled(shared, "kinds")
     names = {name for name, _ in found["moved"]["columns"]}
-    assert {"colour", "when, part 1"} <= names
+    assert names == {"colour", "when", "size", "predicted class"}
+    assert found["clocks"] == []
     alarms = [each for each in found["latest_alarms"] if each["what"] == "inputs"]
     changes = {change["name"]: change for each in alarms for change in each["changes"]}
     assert "colour" in changes
     assert "size" not in changes
     # A cell is one category, with its share before and after, not a range of them.
     name, before, after = max(changes["colour"]["cells"], key=lambda cell: cell[2])
-    assert float(name) > 0
+    assert name == "red"
     assert (before, after) == pytest.approx((0.1, 0.6), abs=0.05)
+
+
+def test_the_page_does_not_wait_until_the_log_is_read(
+    start: Callable[..., ServerProcess],
+) -> None:
+    server = start()
+    with Client(server.address) as client:
+        fill(client, "one", 500, late=2)
+    address = f"{server.address}/v1/models/one/live"
+    for expected in (None, 500):  # the second page finds what the first one began
+        with httpx.stream("GET", address, timeout=60) as answer:
+            lines = (line for line in answer.iter_lines() if line.startswith("data:"))
+            first = json.loads(next(lines)[len("data:") :])
+            assert (first["unlabelled"] or {"rows": None})["rows"] == expected
+            assert first["learned"] > 0
+            second = json.loads(next(lines)[len("data:") :])
+            assert second["unlabelled"]["rows"] == 500

@@ -1,4 +1,4 @@
-"""The writer: one transaction for many commands, and nobody waits for ever."""
+"""The writer shares transactions between commands, and answers every one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -10,11 +10,12 @@ import pytest
 
 from rpnb.serve.app import make_app
 from rpnb.serve.commands import Command, Create, Delete, LabelRows, Learn, Remember
-from rpnb.serve.kafka.command import FromTopic
+from rpnb.serve.kafka.topic_command import FromTopic
 from rpnb.serve.limits import ApiError, Limits
 from rpnb.serve.log import LogError
+from rpnb.serve.maintenance import backup, check, replayed_state
 from rpnb.serve.metrics import Metrics
-from rpnb.serve.snapshots import backup, check, same_state, state_of
+from rpnb.serve.snapshots import same_state
 from rpnb.serve.specs import ModelSpec, new_learner
 from rpnb.serve.writer import Schedule, Writer
 from serve.streams import clusters
@@ -31,7 +32,7 @@ def writer(tmp_path: Path) -> Iterator[Writer]:
 
 @contextmanager
 def stopped_in_the_end(writer: Writer) -> Iterator[Writer]:
-    """Stop a writer even if a test fails: its thread would live on."""
+    """Stop the writer even if a test fails, to end its thread."""
     try:
         yield writer
     finally:
@@ -49,7 +50,7 @@ def run(writer: Writer, work: Callable[[], Awaitable[None]]) -> None:
 
 
 async def submit(writer: Writer, *commands: Command) -> list[Any]:
-    """Submit commands in one turn of the loop: they share a transaction."""
+    """Submit commands in one iteration of the loop, to share a transaction."""
     return await asyncio.gather(*map(writer.submit, commands), return_exceptions=True)
 
 
@@ -101,9 +102,55 @@ def test_commands_of_one_transaction_see_each_other(
     state = writer.models["m"].to_bytes()
     writer.stop()
     assert state is not None
-    replayed = state_of(tmp_path, "m")
+    replayed = replayed_state(tmp_path, "m")
     assert replayed is not None
     assert same_state(state, replayed)
+
+
+def learn(labels: list[Any], name: str = "m") -> Learn:
+    return Learn(name=name, X=X[: len(labels)], labels=labels, observe=False)
+
+
+def test_the_learner_checks_only_new_classes_before_they_are_written(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[list[Any]] = []
+    monkeypatch.setattr(
+        "rpnb.serve.served_model.check_labels",
+        lambda _learner, y: checked.append(sorted(y.tolist())),
+    )
+
+    async def work() -> None:
+        assert await submit(writer, learn(["oak", "elm"])) == [{"learned": 2}]
+        assert checked == []
+        await submit(writer, learn(["oak", "fir"]), learn(["fir"]), learn(["yew"]))
+        assert checked == [
+            ["ash", "elm", "fir", "oak"],
+            ["ash", "elm", "fir", "oak", "yew"],
+        ]
+        await submit(writer, learn(["yew", "fir"]))
+        assert len(checked) == 2
+
+    run(writer, work)
+
+
+def test_labels_have_the_type_of_the_first_one_even_within_a_transaction(
+    writer: Writer,
+) -> None:
+    spec = ModelSpec("GaussianNB", {}, 4, None, None)
+
+    async def work() -> None:
+        await submit(writer, Create(name="n", spec=spec, learner=new_learner(spec)))
+        found = await submit(writer, learn([True], "n"), learn([1], "n"))
+        assert found[0] == {"learned": 1}
+        assert (
+            found[1].message == "labels are integers; those of this model are booleans"
+        )
+        (later,) = await submit(writer, learn(["oak"], "n"))
+        assert later.message == "labels are text; those of this model are booleans"
+        assert writer.models["n"].label_kind is bool
+
+    run(writer, work)
 
 
 def test_rows_predicted_together_are_predicted_as_alone(writer: Writer) -> None:
@@ -155,8 +202,8 @@ def test_labels_of_a_group_share_an_event_unless_events_are_mini_batches(
     writer.stop()
     assert found == (single if batch_size == 1 else cut)
     assert (model.scores.learned, model.waiting, applied) == (10, 0, len(found))
-    assert model.learner.n_seen_ == 10
-    replayed = state_of(tmp_path, "m")
+    assert model.learner.n_samples_seen_ == 10
+    replayed = replayed_state(tmp_path, "m")
     assert state is not None
     assert replayed is not None
     assert same_state(state, replayed)
@@ -165,7 +212,7 @@ def test_labels_of_a_group_share_an_event_unless_events_are_mini_batches(
 def test_rows_beyond_the_limit_are_dropped_after_labels_of_the_group(
     writer: Writer, tmp_path: Path
 ) -> None:
-    """A label that comes with the rows that push its row out is still learned."""
+    """A label is learned even if rows of its group exceed the limit of waiting rows."""
 
     async def work() -> None:
         await submit(writer, remember(writer, [f"r{i}" for i in range(8)], slice(0, 8)))
@@ -182,7 +229,7 @@ def test_rows_beyond_the_limit_are_dropped_after_labels_of_the_group(
 
     run(writer, work)
     writer.stop()
-    assert state_of(tmp_path, "m") is not None
+    assert replayed_state(tmp_path, "m") is not None
 
 
 def test_a_model_deleted_with_its_rows_in_flight(writer: Writer) -> None:
@@ -250,7 +297,7 @@ def test_a_stop_answers_everybody(tmp_path: Path) -> None:
             await writer.submit(create())
 
     asyncio.run(main())
-    state = state_of(tmp_path, "m")
+    state = replayed_state(tmp_path, "m")
     kept = writer.models["m"].to_bytes()
     assert state is not None
     assert kept is not None
@@ -285,14 +332,14 @@ def test_a_stop_without_grace_period_refuses_what_is_not_on_the_disk(
     [
         lambda folder: list(check(folder)),
         lambda folder: backup(folder, folder / "copy"),
-        lambda folder: state_of(folder, "m"),
+        lambda folder: replayed_state(folder, "m"),
     ],
     ids=["check", "backup", "replay"],
 )
 def test_a_folder_without_a_log_is_refused_and_stays_empty(
     read: Callable[[Path], object], tmp_path: Path
 ) -> None:
-    with pytest.raises(LogError, match="no folder of rpnb serve"):
+    with pytest.raises(LogError, match="not a folder of rpnb serve"):
         read(tmp_path)
     assert not any(tmp_path.iterdir())
 
@@ -340,11 +387,11 @@ def test_the_application_starts_the_writer_and_says_that_it_stops(
     writer: Writer,
 ) -> None:
     async def live() -> None:
-        app, stopping = make_app(writer, Metrics(writer))
-        async with app.router.lifespan_context(app):
+        app = make_app(writer, Metrics(writer))
+        async with app.lifespan(None):
             assert writer._thread.is_alive()
-            assert not stopping.is_set()
-        assert stopping.is_set()  # pages that are watched live end
+            assert not app.stopping.is_set()
+        assert app.stopping.is_set()  # pages that are watched live end
         assert not writer._thread.is_alive()
 
     asyncio.run(live())

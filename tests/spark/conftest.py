@@ -1,4 +1,4 @@
-"""A session of Spark on this machine, where PySpark is installed: `make test-spark`."""
+"""A local Spark session for the tests, if PySpark is installed: `make test-spark`."""
 
 import os
 import sys

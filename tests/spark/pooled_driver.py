@@ -12,7 +12,7 @@ ROWS, SIZE = 9000, 5000
 
 
 def pool(**parameters: object) -> PooledClassifier:
-    """Return a small pool, of members whose statistics add up."""
+    """Return a small pool with mergeable members."""
     given: dict[str, object] = {"n_projections": 16, "random_state": 0, **parameters}
     return PooledClassifier("mergeable", **given)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Which rows may be learned: the same rule for lists and for Spark's vectors."""
+"""The same rows are accepted as lists and as Spark vectors."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ VECTOR = pa.struct(
 
 
 def vectors(sparse: bool) -> pa.Array:
-    """Return the rows as Spark's vectors, whose zeros are left out if sparse."""
+    """Return the rows as Spark vectors, dense or sparse."""
     records: list[Any] = []
     for row, _, _ in ROWS:
         if row is None:

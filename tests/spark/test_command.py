@@ -1,4 +1,4 @@
-"""`rpnb run --engine spark` gives the table and the report of one process."""
+"""`rpnb run --engine spark` gives the same table and report as one process."""
 
 import json
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_a_folder_is_learned_as_one_file(
     assert (tmp_path / "many.csv").read_text() == (tmp_path / "one.csv").read_text()
     models = [RPNBClassifier.load(tmp_path / f"{name}.rpnb") for name in outputs]
     assert (models[0]._state.moments.mean == models[1]._state.moments.mean).all()
-    weights = [model._state.calibration.weights for model in models]  # type: ignore[union-attr]
+    weights = [model._state.calibration.weights for model in models]
     assert (weights[0] == weights[1]).all()
     assert "<svg" in (tmp_path / "many.html").read_text()
     code = main(

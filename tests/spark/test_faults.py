@@ -1,4 +1,4 @@
-"""On a real cluster: whatever is killed, the model is that of one process, to the bit.
+"""On a cluster with kills, the model equals that of one process, to the bit.
 
 `benchmarks/spark_faults.py` draws 50 kills at random; here are the moments that matter.
 """

@@ -1,4 +1,4 @@
-"""The guide's examples, and the gallery's jobs, run."""
+"""The examples of the guide and the jobs of the gallery run."""
 
 import doctest
 import importlib.util
@@ -18,7 +18,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_the_examples_of_the_guide_run(spark: Any) -> None:
     found = doctest.testfile(
-        str(DOCS / "guides" / "spark.md"), False, globs={"spark": spark}
+        str(DOCS / "how-to" / "spark.md"), False, globs={"spark": spark}
     )
     assert found.attempted > 10
     assert found.failed == 0
@@ -36,7 +36,7 @@ def test_the_job_on_files_runs_by_spark_submit(tmp_path: Path) -> None:
             f"{variables['SPARK_HOME']}/bin/spark-submit",
             *("--master", "local[1]", "--conf", "spark.driver.host=127.0.0.1"),
             *("--conf", "spark.ui.enabled=false", "--driver-java-options", JAVA),
-            str(DOCS / "gallery" / "spark_files.py"),
+            str(DOCS / "how-to" / "gallery" / "spark_files.py"),
             str(tmp_path / "in"),
             str(tmp_path / "state"),
             "--once",
@@ -53,7 +53,7 @@ def test_the_job_on_files_runs_by_spark_submit(tmp_path: Path) -> None:
 def test_the_job_on_messages_runs_on_files_of_messages(
     spark: Any, tmp_path: Path
 ) -> None:
-    path = DOCS / "gallery" / "spark_kafka.py"
+    path = DOCS / "how-to" / "gallery" / "spark_kafka.py"
     spec = importlib.util.spec_from_file_location("spark_kafka", path)
     assert spec is not None
     assert spec.loader is not None

@@ -1,4 +1,4 @@
-"""A frame is learned as by one process, to the bit, however it is partitioned."""
+"""A frame is learned as in one process, to the bit, however it is partitioned."""
 
 import time
 from pathlib import Path
@@ -104,7 +104,8 @@ def test_vectors_dense_and_sparse_and_lists_give_the_same_model(spark: Any) -> N
         for i, (x, label) in enumerate(zip(X, y, strict=True))
     ]
     frame = spark.createDataFrame(rows, ["vector", "list", "label", "time"])
-    expected = small(batch_size=2500).fit(X, y.astype(float), shuffle=False)
+    expected = small(batch_size=2500)
+    expected.partial_fit(X, y.astype(float), classes=np.arange(4.0))
     for features in ("vector", "list"):
         model = small(batch_size=2500)
         learn(model, frame, features=features, order="time", classes=np.arange(4.0))

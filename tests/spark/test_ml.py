@@ -1,4 +1,4 @@
-"""The estimator stands in pipelines of Spark ML as Spark's own classifiers do."""
+"""The estimator works in Spark ML pipelines like Spark's own classifiers."""
 
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ def test_a_pipeline_is_fitted_saved_and_loaded(frame: Any, tmp_path: Path) -> No
     assert found.schema.simpleString() == columns.simpleString()
     X, y = labelled(900)
     expected = small(batch_size=300, temperature="auto")
-    expected.fit(np.abs(X), y.astype(float), shuffle=False)
+    expected.partial_fit(np.abs(X), y.astype(float), classes=np.arange(4.0))
     model = fitted.stages[-1]
     assert model_to_bytes(model.model) == model_to_bytes(expected)
     assert (model.numClasses, model.numFeatures) == (4, 5)
@@ -110,7 +110,8 @@ def test_weights_and_thresholds_are_those_of_spark(frame: Any) -> None:
     X, y = labelled(900)
     X, truth = np.abs(X), np.isin(WORDS[y], ["bee", "dog"]).astype(float)
     expected = small(batch_size=300, temperature="auto")
-    expected.fit(X, truth, np.arange(900) % 4, shuffle=False)
+    weight = np.arange(900) % 4
+    expected.partial_fit(X, truth, classes=[0.0, 1.0], sample_weight=weight)
     assert model_to_bytes(model.model) == model_to_bytes(expected)
     found = model.transform(rows).orderBy("time").collect()
     chosen = (expected.predict_proba(X) / [0.9, 0.1]).argmax(axis=1)

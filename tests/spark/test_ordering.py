@@ -1,4 +1,4 @@
-"""Rows have the same positions whoever sorts them, and however they are partitioned."""
+"""Positions of rows do not depend on partitions, nor on who sorts them."""
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -17,7 +17,7 @@ N = 240
 def positions(
     frame: Any, order: Any, most_keys: int, bad_rows: Any = "refuse"
 ) -> dict[int, float]:
-    """Return the feature x, which tells rows apart, by the position of its row."""
+    """Return the feature x, which identifies a row, by the position of the row."""
     columns = choose_columns(frame, ["x"], "label", order)
     with ordered_rows(
         frame,
@@ -56,7 +56,7 @@ KEYS: dict[str, Any] = {
 
 
 def as_spark_sorts(value: Any) -> Any:
-    """Return a key by which Python sorts as Spark does: no value first."""
+    """Return a key by which Python sorts like Spark, nulls first."""
     if value is None or value != value:
         return (0,)
     if isinstance(value, dict):

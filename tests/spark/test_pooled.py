@@ -1,4 +1,4 @@
-"""A pool whose members add up is learned as by one process, to the bit."""
+"""A pool with mergeable members is learned as in one process, to the bit."""
 
 import json
 import subprocess

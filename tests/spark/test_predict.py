@@ -1,4 +1,4 @@
-"""Predictions of a frame are those of the model, to the bit."""
+"""Predictions of a frame equal those of the model, to the bit."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ def test_what_cannot_be_predicted_is_refused(spark: Any, rows: Any) -> None:
     X, y = rows
     frame = spark.createDataFrame(table(X, y))
     model = small().fit(X, y)
-    with pytest.raises(ValueError, match="say which columns they are"):
+    with pytest.raises(ValueError, match="name the feature columns with features="):
         predict(model, frame)
     with pytest.raises(ValueError, match="2 features were named"):
         predict(model, frame, features=["a", "b"])

@@ -1,4 +1,4 @@
-"""Model files of queries: their keys, and what they say of a query."""
+"""Model files of queries: their signatures and records."""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rpnb.baselines import GaussianNB
+from rpnb.estimators.protocol import saved_model
 from rpnb.estimators.saving.estimator import write_estimator
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.spark.stream import SavedBatch, _restore, save_with_batch, saved_batch
@@ -57,6 +58,6 @@ def test_what_a_file_says_of_its_query_is_checked(
 ) -> None:
     path = tmp_path / "model.rpnb"
     held = {**SavedBatch("query", 3, 10, 2)._asdict(), **change}
-    write_estimator(path, model()._as_saved(), attached={"spark": held})
+    write_estimator(path, saved_model(model()), attached={"spark": held})
     with pytest.raises(ModelFileError, match="damaged"):
         saved_batch(path)

@@ -1,4 +1,4 @@
-"""A stream is learned once in effect, whatever comes again; its results are kept."""
+"""A stream is learned exactly once in effect, even if triggers are repeated."""
 
 import json
 import os
@@ -22,7 +22,7 @@ ONCE = {"availableNow": True}
 
 
 def write_files(folder: Path, X: Any, y: Any, count: int, first: int = 0) -> None:
-    """Write rows to files whose names and ages are in order."""
+    """Write rows to files that are ordered by name and by age."""
     folder.mkdir(exist_ok=True)
     times = np.arange(len(y))
     for number, part in enumerate(np.array_split(times, count)):
@@ -115,7 +115,7 @@ def test_a_query_is_resumed_and_a_trigger_that_comes_again_is_skipped(
     for part in (slice(0, 2000), slice(2000, 4000)):
         expected.partial_fit(named(X[part]), y[part])
     expected.partial_fit(named(X[4000:]), y[4000:])
-    assert model.n_seen_ == 6000
+    assert model.n_samples_seen_ == 6000
     assert_array_equal(model._state.moments.mean, expected._state.moments.mean)
     with pytest.raises(ValueError, match="has other parameters"):
         run(spark, tmp_path, small(batch_size=7))
@@ -128,7 +128,7 @@ def test_another_checkpoint_is_another_query(spark: Any, tmp_path: Path) -> None
     (tmp_path / "checkpoint").rename(tmp_path / "old")
     model = small(batch_size=None)
     run(spark, tmp_path, model)
-    assert model.n_seen_ == 2000
+    assert model.n_samples_seen_ == 2000
     saved = saved_batch(tmp_path / "model.rpnb")
     assert saved is not None
     assert saved.rows == 1000
@@ -142,13 +142,13 @@ def test_bad_rows_fail_the_query_or_are_set_aside(spark: Any, tmp_path: Path) ->
     with pytest.raises(Exception, match=r"001\.csv, row 501: column 'b' is missing"):
         run(spark, tmp_path, model)
     # The trigger before it was learned, this one was not.
-    assert model.n_seen_ == 1000
+    assert model.n_samples_seen_ == 1000
     saved = saved_batch(tmp_path / "model.rpnb")
     assert saved is not None
     assert saved.batch == 0
     aside = tmp_path / "aside"
     run(spark, tmp_path, model, bad_rows="set_aside", aside=str(aside))
-    assert model.n_seen_ == 2999
+    assert model.n_samples_seen_ == 2999
     saved = saved_batch(tmp_path / "model.rpnb")
     assert saved is not None
     assert (saved.set_aside, saved.batch) == (1, 2)

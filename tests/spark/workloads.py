@@ -1,4 +1,4 @@
-"""Labelled rows for the tests of Spark."""
+"""Labelled rows for the Spark tests."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ NAMES = ["a", "b", "c", "d", "e"]
 
 
 def labelled(n: int, seed: int = 0, M: int = 4) -> tuple[Any, Any]:
-    """Rows (n, 5) and their classes, which overlap."""
+    """Return rows (n, 5) of overlapping classes, and their classes."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, M, n)
     centres = np.random.default_rng(99).normal(size=(M, 5))
@@ -22,7 +22,7 @@ def labelled(n: int, seed: int = 0, M: int = 4) -> tuple[Any, Any]:
 
 
 def table(X: Any, y: Any) -> pa.Table:
-    """Return rows with a label and a time, in which they are ordered."""
+    """Return rows with a label and a time, ordered by time."""
     columns = {name: X[:, i] for i, name in enumerate(NAMES)}
     return pa.table({**columns, "label": y, "time": np.arange(len(y))})
 
@@ -33,6 +33,6 @@ def named(X: Any) -> DataFrame:
 
 
 def small(**parameters: Any) -> RPNBClassifier:
-    """Return a small model, which calibrates itself only if told so."""
+    """Return a small model, by default without calibration."""
     given = {"temperature": None, **parameters}
     return RPNBClassifier(5, random_state=0, **given)

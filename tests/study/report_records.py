@@ -1,12 +1,13 @@
 """Records made by hand for the tests of the report."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from rpnb.datasets import paper
 from rpnb.study.analysis import analyse
-from rpnb.study.records import CurvePoint, RunRecord
+from rpnb.study.run_records import CurvePoint, RunRecord
 from rpnb.study.text_tables import table_files
 
 
@@ -26,7 +27,7 @@ def make_record(
     version: str = "0.1.0",
     reading: str = "paper",
 ) -> RunRecord:
-    """Return a run whose mistakes and updates grow evenly along the stream."""
+    """Return a run whose mistakes and updates grow evenly with the rows."""
     rows = np.unique(np.linspace(n / places, n, places).round().astype(int))
     mistakes = round(error * n)
     changed = mistakes if updates is None else updates
@@ -85,6 +86,34 @@ def like_the_paper(
                 )
             )
     return records
+
+
+def mixed_study() -> list[RunRecord]:
+    """Return runs of which some agree with the paper and some do not.
+
+    One method, one dataset and one reading are not in the paper; one method was run on
+    some datasets only, one is without its last runs.
+    """
+    records = like_the_paper(["Iris", "Ecoli", "GM"], ["RPNB", "AROW", "PA"], 6)
+    records += like_the_paper(["Zoo", "Tic_TacToe"], ["RPNB", "AROW"], 6, seed=6)
+    records += [
+        make_record("Iris", "Mine", r, error=0.06 + 0.002 * r, f1=0.9) for r in range(4)
+    ]
+    for r in range(6):
+        common = {"n": 500, "p": 40, "M": 2, "source": "a file of mine"}
+        one = make_record("Own", "RPNB", r, error=0.1 + 0.01 * r, **common)  # type: ignore[arg-type]
+        two = make_record("Own", "PA", r, error=0.3 - 0.01 * r, **common)  # type: ignore[arg-type]
+        records += [one, replace(two, reading="true", version="0.2.0")]
+    shift = {
+        ("Iris", "PA"): 0.05,
+        ("Ecoli", "RPNB"): 0.1,
+        ("Zoo", "RPNB"): 0.1,
+        ("Zoo", "AROW"): 0.1,
+    }
+    return [
+        replace(each, error=each.error + shift.get((each.dataset, each.method), 0.0))
+        for each in records
+    ]
 
 
 def tables_of(records: Iterable[RunRecord]) -> dict[str, bytes]:

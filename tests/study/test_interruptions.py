@@ -1,4 +1,4 @@
-"""What happens to a study whose processes end in the middle of their work."""
+"""Studies whose processes are killed or interrupted while they work."""
 
 import multiprocessing
 import os
@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from rpnb.study.plan import make_plan
-from rpnb.study.records import read
 from rpnb.study.run import StudyProgress, run
-from rpnb.study.workers import WorkersLostError
+from rpnb.study.run_records import read
+from rpnb.study.worker_pool import WorkersLostError
 from study.report_records import tables_of
 
-NAMES, METHODS, PERMUTATIONS = ["Iris", "Monk-2", "Led7digit"], ["RPNB", "SCW"], 10
+NAMES, METHODS, PERMUTATIONS = ["Iris", "Monk-2"], ["RPNB", "SCW"], 10
 RUNS = len(NAMES) * (len(METHODS) + 2) * PERMUTATIONS
 TIMEOUT = 120.0  # seconds, on a machine with other things to do
 
@@ -29,10 +29,10 @@ pytestmark = pytest.mark.skipif(
 
 
 @contextmanager
-def started(folder: Path) -> Iterator["subprocess.Popen[str]"]:
+def started(folder: Path, jobs: int = 1) -> Iterator["subprocess.Popen[str]"]:
     """The command as a user starts it, in a process group like a terminal's."""
     command = [sys.executable, "-c", "import rpnb.cli as c; raise SystemExit(c.main())"]
-    arguments = ["paper", "--offline", "--jobs", "2", "--results", "r.jsonl"]
+    arguments = ["paper", "--offline", "--jobs", str(jobs), "--results", "r.jsonl"]
     arguments += ["--permutations", str(PERMUTATIONS), "--report", "report"]
     arguments += ["--datasets", *NAMES, "--methods", *METHODS]
     with subprocess.Popen(  # noqa: S603 - the words are our own
@@ -74,8 +74,8 @@ def is_running(pid: int) -> bool:
 
 
 def kill_after(folder: Path, delay: float) -> None:
-    """Start the command, kill it soon after its first record, await its workers."""
-    with started(folder) as process:
+    """Start the command, kill it after its first record, and wait for its workers."""
+    with started(folder, jobs=2) as process:
         wait_until(lambda: records_in(folder) > 0)
         time.sleep(delay)
         workers = children_of(process)
@@ -91,7 +91,7 @@ def interrupt_after(folder: Path, kept: int | None) -> None:
     """
     with started(folder) as process:
         if kept is None:
-            wait_until(lambda: len(children_of(process)) > 1)
+            wait_until(lambda: len(children_of(process)) > 0)
             time.sleep(0.5)
         else:
             wait_until(lambda: records_in(folder) > kept)
@@ -128,7 +128,9 @@ def test_ctrl_c_while_workers_start_ends_all_quietly(tmp_path: Path) -> None:
     interrupt_after(tmp_path, None)
 
 
-def test_a_worker_that_dies_is_told_and_what_finished_is_kept(tmp_path: Path) -> None:
+def test_a_worker_that_dies_is_reported_and_finished_runs_are_kept(
+    tmp_path: Path,
+) -> None:
     plan = make_plan(NAMES, METHODS, permutations=PERMUTATIONS, offline=True)
     path = tmp_path / "r.jsonl"
 
@@ -141,4 +143,4 @@ def test_a_worker_that_dies_is_told_and_what_finished_is_kept(tmp_path: Path) ->
         run(plan, path, jobs=1, watch=kill_workers)
     kept = len(list(read(path)))
     assert 0 < kept < RUNS
-    assert run(plan, path, jobs=1).computed == RUNS - kept
+    assert run(plan, path, jobs=0).computed == RUNS - kept

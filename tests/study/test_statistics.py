@@ -109,7 +109,7 @@ def test_friedman_without_ties_is_scipys(seed: int, k: int, N: int) -> None:
     assert_allclose([up[m] + down[m] for m in means], k + 1)
 
 
-def test_methods_in_the_same_order_everywhere_are_told_apart_for_sure() -> None:
+def test_methods_in_the_same_order_everywhere_differ_significantly() -> None:
     result = friedman({"a": [0.1] * 5, "b": [0.2] * 5, "c": [0.3] * 5}, "low")
     assert list(result.ranks.values()) == [1.0, 2.0, 3.0]
     assert np.isinf(result.F)
@@ -147,7 +147,7 @@ def test_pairs_are_tested_over_datasets_and_corrected_together() -> None:
     assert (turned.wins, turned.losses, turned.p) == (10, 2, first.p)
 
 
-def test_what_cannot_be_compared_is_refused() -> None:
+def test_incomparable_learners_are_refused() -> None:
     with pytest.raises(ValueError, match="at least 2 methods, got 1"):
         friedman({"a": [0.1, 0.2]}, "low")
     with pytest.raises(ValueError, match=r"same datasets .* got \[2, 3\]"):

@@ -1,4 +1,4 @@
-"""Environments of extras: made once, and nothing is run where they cannot be made."""
+"""Environments of extras are created once, and commands skipped if they cannot be."""
 
 import subprocess
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_it_is_made_once_sees_what_is_here_and_says_if_it_cannot_be_made(
         return subprocess.CompletedProcess(words, code, "", text)
 
     monkeypatch.setattr("subprocess.run", answer)
-    assert "no registry is in reach" in str(make(folder, ["x"]))
+    assert "no registry is reachable" in str(make(folder, ["x"]))
     assert make(folder, ["x"]) is None
     assert make(folder, ["x"]) is None
     assert len(installed) == 2

@@ -14,7 +14,7 @@ def pages(tmp_path: Path) -> Path:
 
 
 def site(pages: Path, text: str) -> Path:
-    """A site of one page, whose text is given."""
+    """Create a site with one page."""
     path = pages.parent / "site"
     path.mkdir(exist_ok=True)
     (path / "index.html").write_text(text)

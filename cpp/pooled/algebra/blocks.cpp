@@ -11,7 +11,7 @@ namespace {
 
 // Vectors in a column of a block.
 constexpr int kVectors = kSide / kWideDoubles;
-// Columns of a block whose sums fit into registers.
+// Columns of a block whose sums fit in registers.
 constexpr int kColumns = kRegisters >= 32 ? 8 : 2;
 
 using Column = Tile<WideDoubles, 1, kVectors>;
@@ -80,7 +80,7 @@ void solve_block(double* block, const double* diagonal) {
   }
 }
 
-// How coefficients of a triangular solve lie in a block: those of row t, for term k.
+// Where a block stores the coefficient of term k in row t of a triangular solve.
 struct ByRow {  // L itself: entry (t, k)
   static Index at(Index t, Index k) { return kSide * k + t; }
 };
@@ -111,7 +111,7 @@ template <class V, int W>
 void solve_columns(const double* factor, Index blocks, double* X, Index C) {
   constexpr Index kLanes = sizeof(V) / sizeof(double);
   constexpr int kRows = (kRegisters >= 32 ? 16 : 8) / W;
-  // Set row i of a block to (it − Σ_k coefficient_k · row k)/pivot.
+  // Set row i of a block to (row i − Σ_k coefficient_k · row k)/pivot.
   const auto solve_row = [&](const double* diagonal, double* rows, Index i, Index first, Index last,
                              auto coefficient) {
     Tile<V, 1, W> row;

@@ -3,10 +3,10 @@
 // A symmetric E × E matrix, E a multiple of 16, is kept as its lower triangle of 16 × 16
 // blocks in one flat array. Block (H, J), J ≤ H, has the number H(H + 1)/2 + J; entry
 // (i, j) of the matrix, i in H and j in J, is at 256·number + 16·(j mod 16) + (i mod 16).
-// The blocks (H, 0), (H, 1), … lie one behind the other, so that all inner loops read
-// straight ahead, and lanes of a vector are rows i.
+// The blocks (H, 0), (H, 1), … are contiguous, so that all inner loops read memory
+// sequentially; the lanes of a vector are rows i.
 //
-// Sums have one order, whatever the machine: each entry is one chain of operations.
+// Each entry of a result is one chain of operations, in the same order on every machine.
 #pragma once
 
 #include "../../array.h"
@@ -19,10 +19,10 @@ inline constexpr Index kBlockEntries = kSide * kSide;
 // The next multiple of `to`.
 constexpr Index padded(Index size, Index to = kSide) { return (size + to - 1) / to * to; }
 
-// Where block (H, J) begins, J ≤ H.
+// Index of the first entry of block (H, J), J ≤ H.
 constexpr Index block_place(Index H, Index J) { return kBlockEntries * (H * (H + 1) / 2 + J); }
 
-// Where entry (i, j) is, j not in a later block than i.
+// Index of entry (i, j), where j is not in a later block than i.
 constexpr Index place(Index i, Index j) {
   return block_place(i / kSide, j / kSide) + kSide * (j % kSide) + i % kSide;
 }
@@ -39,8 +39,8 @@ void subtract_outer(Vector<const double> matrix, View<const double, 3> left,
 // Replace a positive definite matrix by L with L·Lᵀ = matrix, lower triangular.
 //
 // Column by column of blocks (left-looking; Golub & Van Loan, "Matrix computations", 4th
-// edition, section 4.2.6). False where a pivot is not positive: the entries are then
-// worth nothing.
+// edition, section 4.2.6). Returns false if a pivot is not positive; the matrix then holds
+// no factor.
 [[nodiscard]] bool cholesky(Vector<double> matrix, Index E);
 
 // Replace X (E, C) by (L·Lᵀ)⁻¹ X; C is a multiple of 8.

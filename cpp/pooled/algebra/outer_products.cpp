@@ -9,11 +9,11 @@ namespace rpnb {
 
 namespace {
 
-// Products of codes are multiples of its square.
+// The product of two codes 1: entries of φ are multiples of 1/128.
 constexpr double kUnit = 0x1p-14;
 // Vectors in 16 columns.
 constexpr int kVectors = kSide / kWideSingles;
-// Columns of a block whose sums fit into registers.
+// Columns of a block whose sums fit in registers.
 constexpr int kColumns = kRegisters >= 32 ? 16 : 4;
 
 // Sixteen columns of two rows as 16-bit integers, in pairs: [column][row of the pair].

@@ -10,7 +10,7 @@ namespace rpnb {
 
 namespace {
 
-// Sums of a tile; besides them, registers hold terms and factors.
+// Sums of a tile; the other registers hold terms and factors.
 constexpr int kMostSums = kRegisters >= 32 ? 16 : 12;
 
 // Multiply R rows x (E numbers each) with W vectors of columns of v, whose rows are C long.
@@ -40,7 +40,7 @@ Index multiply_columns(const float* x, Index E, const float* v, Index C, const f
   return c;
 }
 
-// Multiply rows from r on with all columns, R at a time; return the first that is left.
+// Multiply rows from r on with all columns, R at a time; return the first remaining row.
 template <int R>
 Index multiply_groups(Matrix<const float> rows, Matrix<const float> matrix,
                       Vector<const float> start, Matrix<float> out, Index r) {

@@ -1,7 +1,7 @@
 // Products of rows in single precision: with a matrix, with each other, combined.
 //
-// Each entry of a result is one chain of operations, in an order that does not depend on
-// what is computed beside it: a row gets the same bits whatever rows are with it.
+// Each entry of a result is one chain of operations in a fixed order, so a row gets the same
+// bits whatever rows are computed with it.
 #pragma once
 
 #include "outer_products.h"
@@ -16,7 +16,7 @@ void multiply_rows(Matrix<const float> rows, Matrix<const float> matrix, Vector<
 
 // Set gram[r, s] to ⟨φ_r, φ_s⟩ for all s ≤ r, r from `first` to `last` − 1.
 //
-// There is memory for a multiple of 8 packed rows.
+// `packed` must have memory for a multiple of 8 rows.
 void inner_products(PackedRows<const float> packed, Index first, Index last, Matrix<float> gram);
 
 // Set out (C, E) to Σ_r factors[r, c] φ_r over the rows of `factors`; C a multiple of 8.

@@ -10,14 +10,14 @@ namespace rpnb {
 
 namespace {
 
-// A pivot is at least this part of its diagonal entry. Less is rounding error, which a
-// row of huge weight makes larger than what all others have added.
+// Smallest ratio of a pivot to its diagonal entry. Less is rounding error, which after a row
+// of huge weight exceeds the contributions of all other rows.
 constexpr double kLeastPivot = 0x1p-52;
 
 // Rows of a triangle that are handled together.
 constexpr int kTile = 4;
 
-// Add what rows j to j + Rows − 1 of a group's triangles add to δᵀAδ: the entries of the
+// Add the terms of rows j to j + Rows − 1 of a group's triangles to δᵀAδ: those of the
 // diagonal to `squares`, those below it, which count twice, to `products`.
 template <int Rows>
 [[gnu::always_inline]] inline void add_form_rows(const double* triangle, const double* delta,
@@ -52,7 +52,7 @@ Doubles group_form(const double* triangle, const double* delta, Index d) {
   return squares + products * 2.0;
 }
 
-// Add what rows j to j + Rows − 1 of a triangle add to v = A·delta.
+// Add the terms of rows j to j + Rows − 1 of a triangle to v = A·delta.
 //
 // Each v[j] is the sum of A[j, k]·delta[k] in the order of k.
 template <Index Stride, int Rows>

@@ -24,9 +24,9 @@ struct FormTerms {
 
 // Set forms (4G,) to 1 + factor·δᵀAδ, with δ = x − share·mean − rest·m0 of each class.
 //
-// `inverses` (G, P, 4) holds the matrices A, `means` (G, d, 4) the means. Groups that are
-// not chosen (G,) keep what they have; a form that rounding made negative counts as 0.
-// `delta` (4d,) is working memory.
+// `inverses` (G, P, 4) holds the matrices A, `means` (G, d, 4) the means. The forms of groups
+// that are not `chosen` (G,) are not changed; a form that is negative by rounding counts as
+// 0. `delta` (4d,) is working memory.
 void fill_forms(const View<const double, 3>& inverses, const View<const double, 3>& means,
                 Vector<const bool> chosen, Vector<const double> x, Vector<const double> m0,
                 const FormTerms& terms, Vector<double> delta, Vector<double> forms);
@@ -35,11 +35,11 @@ void fill_forms(const View<const double, 3>& inverses, const View<const double, 
 template <Index Stride>
 double form(const double* entries, Vector<const double> delta, Vector<double> v);
 
-// Invert a positive matrix, or as many as V has lanes, by Cholesky's factor; return the
+// Invert a positive definite matrix, or one per lane of V, by its Cholesky factor; return the
 // logarithm of its determinant.
 //
-// Where it is singular but for rounding errors, pivots are raised to 2⁻⁵² of the diagonal:
-// the result is finite, whatever the weights were. `matrix` and `inverse` are triangles
+// Where the matrix is singular up to rounding, pivots are raised to 2⁻⁵² of the diagonal, so
+// that the result is finite for any weights. `matrix` and `inverse` are triangles
 // (P,) of matrices with d rows.
 template <class V>
 V invert(Vector<const V> matrix, Index d, Vector<V> inverse);

@@ -12,16 +12,16 @@ float between(float a, float b) {
 
 }  // namespace
 
-Index find_cuts(Vector<const float> sorted, float* cuts) {
+Index find_cuts(Vector<const float> sorted, Index most, float* cuts) {
   const Index n = sorted.size();
   Index distinct = n > 0 ? 1 : 0;
   for (Index i = 1; i < n; ++i) distinct += static_cast<Index>(sorted[i - 1] < sorted[i]);
-  const bool all = distinct <= kMostCuts + 1;
+  const bool all = distinct <= most + 1;
   Index count = 0;
   Index left = n;
-  Index parts = kMostCuts + 1;
+  Index parts = most + 1;
   Index taken = 0;
-  for (Index i = 0; i + 1 < n && count < kMostCuts; ++i) {
+  for (Index i = 0; i + 1 < n && count < most; ++i) {
     ++taken;
     if (!(sorted[i] < sorted[i + 1])) continue;
     if (!all && taken * parts < left) continue;

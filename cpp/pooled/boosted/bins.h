@@ -1,9 +1,10 @@
 // Cut points of features, and the bins between them.
 //
-// A missing value is in bin 0, a value x in bin 1 + (number of cut points below x). Of
-// up to 127 distinct values, cut points are the middles between neighbours; of more, they
-// divide the values into 127 parts of about equal mass, each cut taking account of the
-// mass that is left (as in Ke and others, "LightGBM", 2017). Values and cut points are in
+// A missing value is in bin 0, a value x in bin 1 + (number of cut points below x). Of n
+// rows there are up to m = min(126, max(15, n/8)) cut points. Of up to m + 1 distinct
+// values they are the middles between neighbours; of more, they divide the values into
+// m + 1 parts of about equal mass, each cut taking account of the mass that is left (as in
+// Ke and others, "LightGBM", 2017). Values and cut points are in
 // single precision.
 #pragma once
 
@@ -21,9 +22,8 @@ inline float as_single(double x) {
   return static_cast<float>(x < -kMost ? -kMost : (x > kMost ? kMost : x));
 }
 
-// Compute cut points of sorted values (n,) into `cuts`, which has room for kMostCuts;
-// return their number.
-Index find_cuts(Vector<const float> sorted, float* cuts);
+// Compute up to `most` cut points of sorted values (n,) into `cuts`; return their number.
+Index find_cuts(Vector<const float> sorted, Index most, float* cuts);
 
 class Cuts {
  public:

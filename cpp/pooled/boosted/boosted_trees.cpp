@@ -193,7 +193,8 @@ void BoostedTrees::learn_rows(const Rows& rows, const Labels& labels, const Scor
     learn(ahead.X[i - ahead.first].data(), leaves, margin.data(), label, labels.weight[i]);
     follow(i + 1);
     if (phase_ == Phase::kOff) continue;
-    for (credit_ += kBudget; credit_ > 0; follow(i + 1)) credit_ -= step();
+    credit_ += window_.end() <= kEarlyRows ? kEarlyBudget : kBudget;
+    for (; credit_ > 0; follow(i + 1)) credit_ -= step();
   }
 }
 
@@ -305,9 +306,10 @@ void BoostedTrees::start() {
 // Keep the latest quarter of the rows.
 void BoostedTrees::forget() {
   stop_round();
+  change_ = round_;
   const Index kept = std::min(window_.size(), std::max(kLeastKept, window_.size() / 4));
   window_.drop_before(window_.end() - kept);
-  // All that is left may be new: what is usual is found anew.
+  // All remaining rows may be of the new concept: drift detection starts again.
   if (kept <= kLeastKept) drift_ = Drift{};
   if (kept <= kLastCuts) {
     event_ += 2;  // for all features
@@ -353,8 +355,8 @@ Index BoostedTrees::begin_round() {
   return 200 + window_.features();
 }
 
-// Choose the features that the next tree may read, in their order, among those by which
-// rows can be told apart, as far as that is known.
+// Choose the features that the next tree may read, in their order, among those that have cuts or
+// whose cuts are due.
 void BoostedTrees::draw_features() {
   std::vector<std::int32_t> usable;
   for (Index j = 0; j < cuts_.features(); ++j) {
@@ -430,7 +432,7 @@ void BoostedTrees::cut(Index j) {
   }
   std::sort(sorted.begin(), sorted.begin() + m);
   std::array<float, kMostCuts> cuts;
-  const Index found = find_cuts(sorted.slice(0, m), cuts.data());
+  const Index found = find_cuts(sorted.slice(0, m), cuts_for(known), cuts.data());
   cuts_.set(j, cuts.data(), found, static_cast<std::int32_t>(event_));
   for (Index i = 0; i < n; ++i) window_.bins(first + i)[j] = cuts_.bin(j, values[i]);
 }
@@ -438,7 +440,6 @@ void BoostedTrees::cut(Index j) {
 // Begin to grow a tree from the rows of now.
 void BoostedTrees::begin_tree() {
   const Index n = window_.size();
-  const Index T = trees_for(n);
   plan_.first = window_.first();
   plan_.rows = n;
   plan_.classes = n_ranked();
@@ -449,6 +450,8 @@ void BoostedTrees::begin_tree() {
   std::sort(plan_.replaced.begin(), plan_.replaced.end(),
             [&](Index a, Index b) { return trees_[a].born < trees_[b].born; });
   const auto in_use = static_cast<Index>(slots_.size());
+  const bool changed = in_use > 0 && trees_[plan_.replaced[0]].born < change_;
+  const Index T = changed ? trees_after_change(n) : kMostTrees;
   plan_.replaced.resize(static_cast<std::size_t>(std::max(in_use - T + 1, Index{0})));
   plan_.slot = in_use;
   if (!plan_.replaced.empty()) {

@@ -10,10 +10,10 @@
 // (grower.h), to the gradient of the log-loss without the oldest tree, whose place it
 // takes. For n rows of M classes,
 //
-//   T = min(100, max(8, √n)),   L = min(127, max(4, √(n max(1, M/6))/4)) leaves,
-//   η = min(0.4, 0.1 √M)
+//   T = 100,   L = min(127, max(12, √(n max(1, M/6))/4)) leaves,   η = min(0.4, 0.1 √M)
 //
-// and while there are more than T trees the oldest go. Where the residual is r each tree
+// and while there are fewer than T trees none goes. After a change of the stream, as long
+// as there are trees from before, T = min(100, max(8, √n)). Where the residual is r each tree
 // holds about η/(1 − η) r, so that all trees together hold T η/(1 − η + T η) of it: a
 // ridge, whose trees all come to be fitted to the rows of today. Gradient boosting is
 // Friedman, "Greedy function approximation: a gradient boosting machine" (2001); replacing
@@ -27,9 +27,10 @@
 // margins and leaves stay as they are. Where there are more than 32 features, a feature
 // gets new cut points when a tree wants to read it and the rows have grown fourfold.
 //
-// Work is spread over rows: a labelled row pays for 10,000 units of about a nanosecond,
-// which go to the next pieces of work, and a piece is at most about 256 rows or one node.
-// Until a tree is complete, and the margins of all rows have followed, the old one counts.
+// Work is spread over rows: a labelled row pays for 20,000 units of about a nanosecond,
+// each of the first 4,096 rows for 40,000, which go to the next pieces of work, and a piece is at
+// most about 256 rows or one node. Until a tree is complete, and the margins of all rows have
+// followed, the old one counts.
 //
 // Weights of rows are rounded to multiples of 2⁻¹⁰ and at most 2²⁰. Missing values go left
 // at each split, and a split may separate them from all others. With more than 64 classes
@@ -136,6 +137,7 @@ class BoostedTrees final : public Member {
   Index cursor_ = 0;                        // of cutting, and of applying
   Index steps_ = 0;                         // made by the grower
   Index round_ = 0;                         // number of the next tree
+  Index change_ = 0;                        // number of the first tree after a change
   Index event_ = -1;                        // times that cut points became due, less one
   Index next_event_ = boosted::kFirstRows;  // rows learned when they next do; −1 for never
   boosted::Plan plan_;

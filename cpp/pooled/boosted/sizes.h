@@ -13,7 +13,7 @@ namespace rpnb::boosted {
 inline constexpr Index kFirstRows = 128;
 inline constexpr Index kLeastTrees = 8;
 inline constexpr Index kMostTrees = 100;
-inline constexpr Index kLeastLeaves = 4;
+inline constexpr Index kLeastLeaves = 12;
 inline constexpr Index kMostLeaves = 127;
 inline constexpr Index kMostNodes = 2 * kMostLeaves - 1;
 inline constexpr Index kMostDepth = 14;
@@ -24,6 +24,10 @@ inline constexpr Index kMostClasses = 64;
 // Bins of a feature: one for missing values, and those between cut points.
 inline constexpr Index kMostCuts = 126;
 inline constexpr Index kMostBins = kMostCuts + 2;
+// Rows for each cut point, where there are few rows, and the cut points that there may
+// always be.
+inline constexpr Index kCutRows = 8;
+inline constexpr Index kLeastCuts = 15;
 // Rows after which cut points of all features stay.
 inline constexpr Index kLastCuts = 4096;
 // Rows kept at most, and the bytes that they may take.
@@ -33,8 +37,11 @@ inline constexpr Index kMostBytes = Index{1} << 26;
 inline constexpr Index kBlockRows = 256;
 // Values of raw rows that are kept, for new cut points, at most.
 inline constexpr Index kRawValues = Index{1} << 21;
-// Units of work, about a nanosecond each, that a labelled row pays for.
-inline constexpr Index kBudget = 10000;
+// Units of work, about a nanosecond each, that a labelled row pays for; and one of the
+// first rows, while trees are small and soon outdated.
+inline constexpr Index kBudget = 20000;
+inline constexpr Index kEarlyBudget = 40000;
+inline constexpr Index kEarlyRows = 4096;
 // Margins and leaf values are multiples of 1/kSteps.
 inline constexpr double kSteps = 65536.0;
 // Gradients are multiples of 1/kGradientSteps, weights of rows of 1/kWeightSteps.
@@ -51,8 +58,8 @@ inline constexpr double kMostValue = 2.0;
 // classes, padded to whole vectors.
 inline Index margins_for(Index Q) { return Q <= 2 ? 1 : (Q + 3) / 4 * 4; }
 
-// T, the number of trees for n rows.
-inline Index trees_for(Index n) {
+// The number of trees for n rows while some of them are from before a change.
+inline Index trees_after_change(Index n) {
   const auto root = static_cast<Index>(std::sqrt(static_cast<double>(n)));
   return std::min(kMostTrees, std::max(kLeastTrees, root));
 }
@@ -68,6 +75,9 @@ inline Index leaves_for(Index n, Index Q) {
 inline double shrinkage_for(Index Q) {
   return std::min(0.4, 0.1 * std::sqrt(static_cast<double>(Q)));
 }
+
+// The number of cut points that n rows are enough for.
+inline Index cuts_for(Index n) { return std::min(kMostCuts, std::max(kLeastCuts, n / kCutRows)); }
 
 // Rows of p features that are kept at most, with C margins each.
 inline Index rows_kept(Index p, Index C) {

@@ -87,8 +87,9 @@ Cuts read_cuts(const S& in, Index p) {
     const float* const values = in.cuts[j].data();
     require(count >= 0 && count <= kMostCuts, "n_cuts");
     for (Index i = 0; i < kMostBins; ++i) {
-      require(i < count ? std::isfinite(values[i]) && (i == 0 || values[i - 1] < values[i])
-                        : values[i] == std::numeric_limits<float>::max(),
+      constexpr float kMost = std::numeric_limits<float>::max();
+      require(i < count ? std::abs(values[i]) < kMost && (i == 0 || values[i - 1] < values[i])
+                        : values[i] == kMost,
               "cuts");
     }
     require(in.cuts_made[j] >= -1 && in.cuts_made[j] <= in.clock[S::kEvent], "cuts_made");
@@ -120,6 +121,7 @@ BoostedSnapshot BoostedTrees::snapshot() const {
   out.clock[S::kCursor] = phase_ == Phase::kCutting || applying ? cursor_ : 0;
   out.clock[S::kSteps] = growing ? steps_ : 0;
   out.clock[S::kRound] = round_;
+  out.clock[S::kChange] = change_;
   out.clock[S::kEvent] = event_;
   out.clock[S::kNextEvent] = next_event_;
   out.clock[S::kLossRows] = drift_.rows;
@@ -208,12 +210,14 @@ BoostedTrees::BoostedTrees(const BoostedSnapshot& in)
   credit_ = clock[S::kCredit];
   cursor_ = clock[S::kCursor];
   round_ = clock[S::kRound];
+  change_ = clock[S::kChange];
   event_ = clock[S::kEvent];
   next_event_ = clock[S::kNextEvent];
   drift_ = {in.loss[0], in.loss[1], in.loss[2], clock[S::kLossRows], clock[S::kLossBlocks]};
   const Index first = clock[S::kFirst];
   const Index end = clock[S::kEnd];
-  require(first >= 0 && end - first == n && credit_ <= kBudget && round_ >= 0 && event_ >= -1 &&
+  require(first >= 0 && end - first == n && credit_ <= kEarlyBudget && round_ >= 0 &&
+              change_ >= 0 && change_ <= round_ && event_ >= -1 &&
               event_ < std::numeric_limits<std::int32_t>::max() && next_event_ >= -1 &&
               drift_.rows >= 0 && drift_.rows < boosted::kLossRows && drift_.blocks >= 0,
           "clock");

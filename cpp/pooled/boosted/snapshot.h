@@ -19,6 +19,7 @@ struct BoostedSnapshot {
     kCursor,      // of cutting, and of applying
     kSteps,       // made to grow the tree
     kRound,       // number of the next tree
+    kChange,      // number of the first tree after a change
     kEvent,       // times that cut points became due, less one
     kNextEvent,   // rows learned when they next do, −1 for never
     kLossRows,    // of the block of losses
@@ -58,10 +59,10 @@ struct BoostedSnapshot {
   Array<std::int64_t, 1> replaced;  // slots of trees that it replaces
 
   static constexpr auto fields() {
-    static_assert(kClocks == 14 && boosted::kMostBins == 128 && boosted::kMostNodes == 253 &&
+    static_assert(kClocks == 15 && boosted::kMostBins == 128 && boosted::kMostNodes == 253 &&
                   boosted::kMostLeaves == 127);
     return std::tuple{field("seed", &BoostedSnapshot::seed, "1"),
-                      field("clock", &BoostedSnapshot::clock, "14"),
+                      field("clock", &BoostedSnapshot::clock, "15"),
                       field("active", &BoostedSnapshot::active, "M"),
                       field("class_weight", &BoostedSnapshot::class_weight, "M"),
                       field("rank", &BoostedSnapshot::rank, "M"),

@@ -56,7 +56,7 @@ class LinearAlgorithm:
         """Whether one weight vector separates two classes, or M rows compete."""
     @property
     def libol(self) -> bool:
-        """Whether to reproduce LIBOL also where it is not sound."""
+        """Whether to reproduce LIBOL even where it is unsound (see cpp/linear)."""
     @property
     def C(self) -> float:
         """Largest step, step size, or trade-off, depending on the learner."""

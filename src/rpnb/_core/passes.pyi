@@ -28,7 +28,6 @@ def run_scored(
     learn: int,
     labels: IntArray,
     out: FloatArray,
-    thresholds: FloatArray,
 ) -> None: ...
 def run_row(
     model: Model, x: FloatArray, z: FloatArray, y: int, weight: float, learn: int

@@ -121,6 +121,11 @@ class Pool(Record):
     class_terms: FloatArray
     class_curvature: FloatArray
     class_ridge: FloatArray
+    mean_weights: FloatArray
+    mean_terms: FloatArray
+    mix: FloatArray
+    mix_curvature: FloatArray
+    class_weight: FloatArray
     power: FloatArray
     power_curvature: FloatArray
     noise: FloatArray
@@ -203,6 +208,15 @@ class PooledModel:
         weight: FloatArray,
         predicted: IntArray,
         log_posteriors: FloatArray,
+        threads: int,
+    ) -> None: ...
+    def learn_recorded(
+        self,
+        rows: RowBlock | FloatArray,
+        y: IntArray,
+        weight: FloatArray,
+        scores: FloatArray,
+        predicted: IntArray,
         threads: int,
     ) -> None: ...
     def score(

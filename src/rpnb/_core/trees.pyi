@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self, overload
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.trees.bagging import Draws
+from rpnb.core.trees.ensembles import Draws
 from rpnb.core.trees.records import TreeParameters
 
 class _Record:
@@ -110,7 +110,9 @@ def pass_tree(
     weight: FloatArray,
     learn: bool,
     votes: FloatArray,
-) -> None: ...
+) -> None:
+    """Do what `pass_bagging` does with tree k alone; `weight` is (n,)."""
+
 def pass_bagging(
     forest: Forest,
     rules: TreeParameters,
@@ -120,7 +122,15 @@ def pass_bagging(
     weight: FloatArray,
     learn: bool,
     votes: FloatArray,
-) -> None: ...
+) -> None:
+    """Test each row of X (n, p) on every tree, then learn it if `learn`.
+
+    Votes are added to `votes` (n, M). Only `learn` reads `y` (n,), the class numbers,
+    and `weight`, (n,) or (1,) if all rows weigh the same; a row whose weight is not
+    above 0 is tested but not learned. A forest that runs out of places gets new
+    arrays: those taken from it earlier no longer follow it.
+    """
+
 def pass_boosting(
     forest: Forest,
     accuracy: MemberAccuracy,
@@ -132,8 +142,16 @@ def pass_boosting(
     weight: FloatArray,
     learn: bool,
     votes: FloatArray,
-) -> None: ...
-def fill_labels(votes: FloatArray, labels: IntArray) -> None: ...
+) -> None:
+    """Do what `pass_bagging` does, by boosting; writes to `accuracy` as well.
+
+    If `pure`, a row is learned with weight λ instead of a Poisson draw.
+    """
+
+def fill_labels(votes: FloatArray, labels: IntArray) -> None:
+    """Label each row by the class with most votes (n, M), the lowest of equals."""
+
+# Parts of trees, bound for tests
 def refresh_densities(leaves: Leaves, leaf: int, m: int, density: int) -> None: ...
 def score_by_factors(
     leaves: Leaves, leaf: int, m: int, x: FloatArray, density: int

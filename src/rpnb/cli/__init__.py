@@ -20,61 +20,61 @@ from typing import NoReturn
 
 from rpnb._version import __version__
 
-#: By name: the module, and what the list of commands says. A command's module is
-#: imported when the command is called, so that the others, and --help, take no time.
+#: Module and summary of each command. A command's module is imported only when the
+#: command is called, so that the others and --help start fast.
 COMMANDS = {
     "run": (
-        "run.command",
+        "run.arguments",
         "follow a stream: predict each row of a file, then learn it",
     ),
     "fit": (
         "run.fit",
-        "learn a table, in random order, and save the model",
+        "learn a table in random order, and save the model",
     ),
     "compare": (
         "run.compare",
-        "compare learners on a file or dataset, in one pass",
+        "compare learners on a file or dataset in one pass",
     ),
     "predict": (
         "predict",
-        "predict the labels of a file's rows by a saved model",
+        "predict the rows of a file with a saved model",
     ),
     "learners": (
-        "catalogue",
-        "list the learners, their parameters, and when to take which",
+        "learner_list",
+        "list the learners, when to use each, and their parameters",
     ),
     "paper": (
         "paper",
-        "run the paper's evaluation and compare it with the printed values",
+        "reproduce the paper's evaluation",
     ),
     "datasets": (
         "datasets",
-        "list the paper's datasets, and where their rows come from",
+        "list the paper's datasets and their sources",
     ),
     "serve": (
         "serve",
-        "answer predictions over HTTP, and learn when labels come",
+        "serve predictions over HTTP and learn as labels arrive",
     ),
     "backtest": (
         "backtest",
-        "replay other learners over the log of a service",
+        "try other learners on the log of a service",
     ),
     "completion": (
         "completion",
-        "print a script for the completion of commands by bash, zsh or fish",
+        "print a completion script for bash, zsh or fish",
     ),
 }
 
 #: Bad usage or bad input.
 BAD_INPUT = 2
-# Characters of a user's word that a message repeats.
+# Longest argument that a message repeats in full.
 _LONGEST_WORD = 60
 #: The exit code of a program ended by Ctrl-C, as shells report it.
 INTERRUPTED = 130
 
 
 class CommandError(Exception):
-    """A command failed; the message says why."""
+    """A command failed for the reason in the message."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -83,15 +83,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv
-        The arguments; by default those of the process.
+        Arguments of the command; by default those of the process.
     """
     if argv is None:
-        # A process of its own: until there is something to lose, Ctrl-C ends it at
-        # once. Raised as an exception it might be lost in the middle of an import.
+        # As a program: until there are results to lose, Ctrl-C ends it at once. An
+        # exception in the middle of an import might be swallowed.
         signal.signal(signal.SIGINT, _leave)
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
-            # It was closed: what is written goes nowhere, and no file takes its place.
+            # It was closed: discard output, and let no other file take its number.
             mode = "r" if name == "stdin" else "w"
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - until the end
     for stream in (sys.stdout, sys.stderr):
@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
-    """End the process: what Ctrl-C does."""
+    """End the process at once, on Ctrl-C."""
     with suppress(OSError):
         start = b"\n" if os.isatty(2) else b""
         os.write(2, start + b"rpnb: stopped by Ctrl-C\n")
@@ -111,7 +111,7 @@ def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def interrupts_raise() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt: for commands that have files to close."""
+    """Let Ctrl-C raise KeyboardInterrupt, for commands that have files to close."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -129,10 +129,10 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
             f"{name}: {_unknown_word_message(parser, arguments, unknown[0], name)}"
         )
     for word in words:
-        if "\0" in word:  # no system lets it in; callers from Python may
+        if "\0" in word:  # only possible for callers from Python
             shown = _short(word)
             return _failed(
-                f"{parser.prog}: an argument has a null character: {shown!r}"
+                f"{parser.prog}: an argument contains a null character: {shown!r}"
             )
     arguments.command_line = shlex.join([*shlex.split(parser.prog), *words])
     try:
@@ -148,7 +148,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
         _discard_output()
         return 1
     except MemoryError as error:
-        return _failed(f"{name}: there is not enough memory: {error}")
+        return _failed(f"{name}: not enough memory: {error}")
     except OSError as error:
         _discard_output()
         where = f"{error.filename}: " if error.filename else ""
@@ -159,26 +159,26 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
 def _unknown_word_message(
     parser: argparse.ArgumentParser, arguments: argparse.Namespace, word: str, name: str
 ) -> str:
-    """Return what is wrong with a word that a command does not take."""
+    """Return a message on an argument that a command does not know."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             parser = action.choices[arguments.command]
     options = [option for each in parser._actions for option in each.option_strings]
     word = _short(word)
     if not word.startswith("-"):
-        return f"{word!r} is one word too many; `{name} --help` says what it takes"
+        return f"unexpected argument {word!r}; `{name} --help` lists the arguments"
     close = get_close_matches(word.split("=")[0], options, 1, 0.7)
-    hint = f"; close to it: {close[0]}" if close else ""
-    return f"there is no option {word}{hint}; `{name} --help` lists them"
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    return f"unknown option {word}{hint}; `{name} --help` lists all options"
 
 
 def _short(word: str) -> str:
-    """Return a word of the user's, cut to what a message has room for."""
+    """Return an argument of the user, shortened for a message."""
     return word if len(word) <= _LONGEST_WORD else word[: _LONGEST_WORD - 1] + "…"
 
 
 def _failed(message: str) -> int:
-    """Write a line on what went wrong; return the exit code."""
+    """Write an error message; return the exit code."""
     with suppress(OSError):
         start = "\n" if message.endswith("Ctrl-C") and sys.stderr.isatty() else ""
         sys.stderr.write(f"{start}{message}\n")
@@ -186,13 +186,13 @@ def _failed(message: str) -> int:
 
 
 def _discard_output() -> None:
-    """Let what is still to be written to the standard output go nowhere."""
+    """Discard all further output to the standard output."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """Return the parser of these arguments, or of all that there may be."""
+    """Return a parser for these arguments; by default for all commands."""
     parser = argparse.ArgumentParser(
         prog="rpnb",
         description="Online classification of data streams.",

@@ -1,4 +1,4 @@
-"""`rpnb backtest`: other learners over the log of a service."""
+"""`rpnb backtest`: other learners on the log of a service."""
 
 import argparse
 import json
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpnb.cli import CommandError
-from rpnb.cli.learners import class_of, value_of
-from rpnb.cli.progress import Display, duration, gauge
+from rpnb.cli.parameters import SEED, value_of
+from rpnb.cli.progress_line import Display, duration, gauge
 
 if TYPE_CHECKING:
     from rpnb.evaluate.differences import Difference
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
 
 # Seconds after which progress is shown.
 _PATIENCE = 2.0
-_SEED = 0
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
-        "Replay learners over the log of `rpnb serve`: rows are predicted where they "
-        "came, and labels learned where they came. The learner that serves the model "
-        "comes first, with the figures of the service. Differences hold at every row "
-        "at once, however often they are looked at. The service may be running. Needs "
-        "pip install 'rpnb[serve]'."
+        "Try learners on the log of `rpnb serve`: rows are predicted, and labels "
+        "learned, in the order of the log. The first line of the table is the learner "
+        "in service, with its recorded results. Confidence intervals of differences "
+        "are valid at all rows at once, however often they are inspected. The service "
+        "may be running. Requires pip install 'rpnb[serve]'."
     )
-    parser.add_argument("folder", type=Path, metavar="DIR", help="folder of a service")
+    parser.add_argument(
+        "folder", type=Path, metavar="DIR", help="folder of the service"
+    )
     parser.add_argument(
         "--model", required=True, metavar="NAME", help="name of the served model"
     )
@@ -38,22 +39,22 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--learners",
         required=True,
         metavar="NAME,NAME,...",
-        help="learners to replay; one of the kind that serves the model takes its "
-        "parameters, unless --param changes them",
+        help="learners to try; the learner in service keeps its parameters unless "
+        "--param changes them",
     )
     parser.add_argument(
         "--param",
         action="append",
         default=[],
         metavar="LEARNER.NAME=VALUE",
-        help="a parameter of a learner; may be given again",
+        help="set a parameter of a learner; may be repeated",
     )
     parser.add_argument(
         "--confidence",
         type=_confidence,
         default=0.95,
         metavar="X",
-        help="probability that the interval of a difference holds at all rows at once "
+        help="probability that the interval of a difference is valid at every row "
         "(default: 0.95)",
     )
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
@@ -108,10 +109,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _candidates(
     text: str, params: Sequence[str], served: "ModelSpec"
 ) -> "dict[str, ModelSpec]":
-    """Return what the learners are made of, without the one that serves the model."""
+    """Return the specifications of the learners, without the one in service."""
     import inspect
     from dataclasses import replace
 
+    from rpnb.cli.learners import class_of
     from rpnb.estimators.checks.columns import CATEGORICAL, TEXT
     from rpnb.estimators.registry import spelled
 
@@ -139,12 +141,12 @@ def _candidates(
         same = name == served.learner
         kept = dict(served.parameters) if same else {}
         if not same and "random_state" in known:
-            kept["random_state"] = _SEED
+            kept["random_state"] = SEED
         for columns in () if same else (CATEGORICAL, TEXT):
             if isinstance(served.parameters.get(columns), list):
                 if columns not in known:
                     raise CommandError(
-                        f"the model has {columns}, and {name} does not take any"
+                        f"the model has {columns}, which {name} does not support"
                     )
                 kept[columns] = served.parameters[columns]
         if same and not changed[name]:
@@ -169,8 +171,8 @@ def _line(progress: "BacktestProgress", *, bar: bool) -> str:
 
 
 def _table(found: "Backtest") -> list[str]:
-    """Return the lines of the table, and what there is to know of it."""
-    head = ["learner", "rows", "error", "log-loss", "kappa", "error less serving"]
+    """Return the lines of the table, and notes on it."""
+    head = ["learner", "rows", "error", "log-loss", "kappa", "error minus serving"]
     lines = [head, *([*_figures(row), _verdict(row)] for row in found.learners)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
     text = []
@@ -183,14 +185,14 @@ def _table(found: "Backtest") -> list[str]:
     notes = []
     if found.begins:
         notes.append(
-            f"The record of the serving learner begins after event {found.begins:,}: "
-            "the others start there with nothing learned."
+            f"The record of the serving learner begins after event {found.begins:,}; "
+            "the others start there from scratch."
         )
     if found.elsewhere:
         notes.append(
-            f"{found.elsewhere:,} predictions were served from a state that the "
-            "replay does not have (rows forgotten since, or labels being learned): "
-            "errors of the serving learner are those of the predictions served."
+            f"{found.elsewhere:,} predictions were served from a state that the replay "
+            "cannot reconstruct (rows forgotten since, or labels being learned); the "
+            "error of the serving learner is that of the predictions it served."
         )
     text += ["", f"model {found.model}: {found.rows:,} labelled rows", *notes]
     return text
@@ -210,10 +212,10 @@ def _verdict(row: "BacktestRow") -> str:
         return "—"
     found = row.differences.get("error")
     if found is None:
-        return "no rows that both predicted"
+        return "no row predicted by both"
     figures = f"{found.mean[-1]:+.4f} ({found.low[-1]:+.4f} to {found.high[-1]:+.4f})"
     if found.better is None:
-        return f"{figures}, not told apart"
+        return f"{figures}, not significant"
     word = "better" if found.better == row.name else "worse"
     return f"{figures}, {word} since row {found.since:,}"
 

@@ -1,7 +1,7 @@
-"""`rpnb completion`: scripts by which shells complete commands and options.
+"""`rpnb completion`: shell scripts that complete commands and options.
 
-They are written from the parser itself, and need nothing installed. zsh reads the
-script of bash through its own `bashcompinit`.
+They are generated from the parser, and need nothing installed. zsh reads the script of
+bash through its own `bashcompinit`.
 """
 
 import argparse
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 SHELLS = ("bash", "zsh", "fish")
 _ABOUT = """\
-Print a script that makes a shell complete rpnb's commands, options and learners.
+Print a script for the completion of commands, options and learners.
 bash: eval "$(rpnb completion bash)" in ~/.bashrc;
 zsh: eval "$(rpnb completion zsh)" in ~/.zshrc, after compinit;
 fish: rpnb completion fish > ~/.config/fish/completions/rpnb.fish
@@ -23,7 +23,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = _ABOUT
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("shell", choices=SHELLS, help="which shell")
+    parser.add_argument("shell", choices=SHELLS, help="name of the shell")
     parser.set_defaults(run=run)
 
 
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 def commands_of(
     parser: argparse.ArgumentParser,
 ) -> dict[str, tuple[str, argparse.ArgumentParser]]:
-    """Return the commands of a parser: what they do, and their own parsers."""
+    """Return the commands of a parser: their summaries and parsers."""
     (action,) = (
         each for each in parser._actions if isinstance(each, argparse._SubParsersAction)
     )
@@ -59,7 +59,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 def _values(action: argparse.Action, learners: list[str]) -> list[str] | None:
-    """Return the values of an option; none for a file, None if it takes no value."""
+    """Return the values of an option; [] for any value, None if it takes none."""
     if action.nargs == 0:
         return None
     if any(name in _LEARNERS for name in action.option_strings):

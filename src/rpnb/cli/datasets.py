@@ -1,4 +1,4 @@
-"""`rpnb datasets`: the 33 datasets of the paper, and where their rows come from."""
+"""`rpnb datasets`: the 33 datasets of the paper, and the sources of their rows."""
 
 import argparse
 import sys
@@ -7,6 +7,7 @@ from rpnb.cli.options import add_data_folder
 
 _FROM = {
     "by rule": "generated, exact rows",
+    "in the package": "included in the package",
     "file": "file",
     "drawn": "generated, a fresh draw",
     "OpenML": "download from OpenML",
@@ -17,8 +18,8 @@ _FROM = {
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
-        "List the 33 datasets of the paper's Table 1: features p, rows n, "
-        "classes M, where the rows come from, and their licence."
+        "List the 33 datasets of the paper's Table 1: the number of features p, rows n "
+        "and classes M, the source of the rows, and their licence."
     )
     add_data_folder(parser)
     parser.set_defaults(run=run)
@@ -29,9 +30,9 @@ def run(arguments: argparse.Namespace) -> int:
     from rpnb.cli import CommandError
     from rpnb.datasets import DatasetError
     from rpnb.datasets.catalogue import entries
-    from rpnb.datasets.loading import data_folder
-    from rpnb.report.tables import TextTable, to_text
-    from rpnb.study.sources import kind_now
+    from rpnb.datasets.loader import data_folder
+    from rpnb.report.table_text import TextTable, to_text
+    from rpnb.study.dataset_sources import kind_now
 
     try:
         folder = data_folder(arguments.data)
@@ -47,13 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
     notes = [
         f"Files are looked for in {folder}."
         if folder is not None
-        else "No folder of data files is named, by --data or RPNB_DATA."
+        else "No folder of data files is set: use --data or RPNB_DATA."
     ]
     if missing:
-        notes.append("Available only with a file: " + ", ".join(missing) + ".")
+        notes.append("Only available as files: " + ", ".join(missing) + ".")
     table = TextTable(
         f"The {len(rows)} datasets of the paper's Table 1",
-        ("dataset", "p", "n", "M", "comes from", "licence"),
+        ("dataset", "p", "n", "M", "source", "licence"),
         tuple(rows),
         tuple(notes),
         align="lrrrll",

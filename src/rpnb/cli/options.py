@@ -1,16 +1,16 @@
-"""Options of several commands, and types of options; errors name the rule."""
+"""Options shared by commands, and types of options that check their values."""
 
 import argparse
 from pathlib import Path
 
 
 def add_data_folder(parser: argparse.ArgumentParser) -> None:
-    """Declare the folder of the paper's datasets."""
+    """Declare the option for the folder of the paper's datasets."""
     parser.add_argument(
         "--data",
         type=Path,
         metavar="DIR",
-        help="folder of data files <name>.csv.gz (default: the environment variable "
+        help="folder with data files <name>.csv.gz (default: the environment variable "
         "RPNB_DATA)",
     )
 
@@ -35,7 +35,7 @@ def natural(text: str) -> int:
 
 
 def delimiter(text: str) -> str:
-    """Return the sign between columns."""
+    """Return the delimiter of columns."""
     from rpnb.files.formats.dialect import delimiter_named
 
     try:
@@ -55,7 +55,7 @@ def encoding(text: str) -> str:
 
 
 def number_sign(text: str) -> tuple[str | None, str]:
-    """Return the column, None for all, and a sign in its numbers or the sign's name."""
+    """Return a column, None for all, and a sign in its numbers, which may be named."""
     from rpnb.files.encoding.number_text import SIGNS
 
     column, _, word = text.rpartition("=")

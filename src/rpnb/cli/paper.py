@@ -1,4 +1,4 @@
-"""`rpnb paper`: run the paper's evaluation, and write its tables and report."""
+"""`rpnb paper`: reproduce the paper's evaluation, with tables and a report."""
 
 import argparse
 import sys
@@ -19,28 +19,42 @@ RESULTS = Path("results", "paper.jsonl")
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
-        "Run the evaluation of the paper: each method on permutations of "
-        "each dataset, predicting every row before learning it. Each result is saved "
-        "when its run ends: after an interruption, the same command resumes."
+        "Reproduce the evaluation of the paper and compare it with the printed values: "
+        "each method runs on random permutations of each dataset, predicting every row "
+        "before learning it. Results are saved run by run; after an interruption, the "
+        "same command resumes."
     )
     parser.add_argument(
-        "--datasets", nargs="+", metavar="NAME", help="default: the paper's 33"
+        "--datasets",
+        nargs="+",
+        metavar="NAME",
+        help="datasets to include (default: the paper's 33)",
     )
     parser.add_argument(
         "--methods",
         nargs="+",
         metavar="NAME",
-        help="default: the paper's six; the majority class and no change are always "
-        "added",
+        help="methods to include, besides majority class and no change (default: the "
+        "paper's six)",
     )
     parser.add_argument(
-        "--permutations", type=positive, metavar="N", help="default: 10"
+        "--permutations",
+        type=positive,
+        metavar="N",
+        help="number of permutations of each dataset (default: 10)",
     )
     parser.add_argument(
-        "--seed", type=natural, default=0, metavar="S", help="default: 0"
+        "--seed",
+        type=natural,
+        default=0,
+        metavar="S",
+        help="random seed of permutations and learners (default: 0)",
     )
     parser.add_argument(
-        "--jobs", type=positive, metavar="N", help="processes; default: one per core"
+        "--jobs",
+        type=positive,
+        metavar="N",
+        help="number of worker processes (default: one per core)",
     )
     add_data_folder(parser)
     parser.add_argument(
@@ -54,27 +68,27 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--report",
         type=Path,
         metavar="DIR",
-        help="folder for tables and report (default: beside the results, by their "
-        "name)",
+        help="folder for the tables and the report (default: next to the results, with "
+        "the same name)",
     )
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="3 permutations of the datasets of at most 1500 rows and 50 features, "
-        "unless other options say otherwise",
+        help="3 permutations of the datasets with at most 1500 rows and 50 features, "
+        "unless other options override this",
     )
     parser.add_argument(
         "--offline",
         action="store_true",
-        help="only datasets that need no network: generated ones and, with --data, "
-        "those with a file",
+        help="only datasets that need no network: those in the package and those with "
+        "a file in --data",
     )
     parser.add_argument(
         "--reading",
         choices=("paper", "true"),
         default="paper",
-        help="version of the data: as the paper must have used it, or as published "
-        "(default: paper)",
+        help="version of the data: as the paper must have used it (paper), or as "
+        "published (true) (default: paper)",
     )
     parser.set_defaults(run=run)
 
@@ -82,14 +96,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the study, print its tables, write its report, and return the exit code."""
     from rpnb.cli import BAD_INPUT, INTERRUPTED, CommandError, interrupts_raise
-    from rpnb.cli.progress import Display, duration, line
-    from rpnb.report.tables import to_text
+    from rpnb.cli.progress_line import Display, duration, line
+    from rpnb.report.table_text import to_text
     from rpnb.study.analysis import analyse
     from rpnb.study.plan import PlanError, make_plan
     from rpnb.study.run import ResultsBusyError
     from rpnb.study.run import run as run_plan
     from rpnb.study.text_tables import terminal_tables
-    from rpnb.study.workers import WorkersLostError
+    from rpnb.study.worker_pool import WorkersLostError
 
     interrupts_raise()
     start = time.monotonic()
@@ -117,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
     if outcome.interrupted:
         sys.stderr.write(
             f"Stopped. {len(outcome.records)} of {plan.n_runs} runs are in "
-            f"{arguments.results}; the same command resumes there.\n"
+            f"{arguments.results}; the same command resumes from there.\n"
         )
         return INTERRUPTED
     if outcome.records:
@@ -125,8 +139,8 @@ def run(arguments: argparse.Namespace) -> int:
         for table in terminal_tables(analysis, plan.methods):
             sys.stdout.write("\n" + to_text(table))
         sys.stdout.write(
-            f"\n{len(outcome.records)} runs, {outcome.computed} of them computed now, "
-            f"in {duration(time.monotonic() - start)}.\n"
+            f"\n{len(outcome.records)} runs, {outcome.computed} of them new, in "
+            f"{duration(time.monotonic() - start)}.\n"
         )
         report = _write_report(analysis, arguments)
         sys.stdout.write(f"results  {arguments.results}\nreport   {report}\n")
@@ -149,7 +163,7 @@ def _count(things: Sequence[object], name: str) -> str:
 
 def _write_report(analysis: "StudyAnalysis", arguments: argparse.Namespace) -> Path:
     from rpnb.cli import CommandError
-    from rpnb.study.page.files import write_report
+    from rpnb.study.page.report_files import write_report
 
     directory: Path = arguments.report or arguments.results.with_suffix("")
     if directory == arguments.results:  # it has no suffix

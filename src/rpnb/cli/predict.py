@@ -1,4 +1,4 @@
-"""`rpnb predict`: the labels of a file's rows, by a saved model."""
+"""`rpnb predict`: predict the rows of a file with a saved model."""
 
 import argparse
 import csv
@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpnb.cli.options import positive
-from rpnb.cli.run.command import add_file_options
-from rpnb.files import FORMATS
+from rpnb.cli.run.arguments import FORMATS, add_file_options
 
 if TYPE_CHECKING:
     from rpnb.files import LabelledFile
 
 _ABOUT = """\
-Predict the labels of a file's rows by a model that `rpnb fit` or `rpnb run --save` has
-written. The file needs the columns that the model was trained with, found by name in
-any order; others are left out, also that of the labels. Nothing is learned.
+Predict the rows of a file with a model from `rpnb fit` or `rpnb run --save`. The file
+needs the columns that the model was trained with, in any order; other columns,
+including that of the label, are ignored. Nothing is learned.
 """
 
 
@@ -30,41 +29,41 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "file",
         metavar="FILE",
         help=f"a file ({', '.join(FORMATS)}; text may be compressed: gz, bz2, xz, "
-        "zst, zip); - for the standard input",
+        "zst, zip), or - for the standard input",
     )
     parser.add_argument(
         "--load",
         type=Path,
         required=True,
         metavar="MODEL",
-        help="a model that `rpnb fit` or `rpnb run --save` wrote",
+        help="a model written by `rpnb fit` or `rpnb run --save`",
     )
     parser.add_argument(
         "--next",
         action="store_true",
-        help="the rows come next in the stream that the model has learned: use the "
-        "most recent labels (default: rows are in any order)",
+        help="treat the rows as the next ones of the stream, and use the most recent "
+        "labels (default: rows are in any order)",
     )
     parser.add_argument(
         "--costs",
         type=Path,
         metavar="CSV",
-        help="predict the labels with the least expected cost: a table of costs, true "
-        "labels in the first column, predicted labels in the first line",
+        help="predict the label with the lowest expected cost, by a CSV table with "
+        "true labels in the first column and predicted labels in the first line",
     )
     parser.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
-        help="where to write: CSV, .tsv, .jsonl, .parquet or .feather by the ending "
-        "(default: CSV to the standard output)",
+        help="output file; its ending (.csv, .tsv, .jsonl, .parquet, .feather) selects "
+        "the format (default: CSV to the standard output)",
     )
     parser.add_argument(
         "--probabilities",
         choices=("none", "prediction", "all"),
         default="prediction",
-        help="no probabilities, that of the prediction, or those of all classes "
-        "(default: prediction, where the learner has them)",
+        help="write no probabilities, those of the predictions, or those of all "
+        "classes (default: prediction, if the learner has probabilities)",
     )
     add_file_options(parser.add_argument_group("reading"))
     parser.add_argument(
@@ -83,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rpnb.cli import CommandError, interrupts_raise
     from rpnb.cli.run.inputs import load_model
     from rpnb.cli.run.outputs import Outputs, writing
-    from rpnb.cli.tables import open_table
+    from rpnb.cli.table_files import open_table
     from rpnb.files import FileError, ReadAhead
 
     state, models = load_model(arguments.load)
@@ -119,14 +118,15 @@ def run(arguments: argparse.Namespace) -> int:
         outputs.commit()
     if path is not None and not arguments.quiet:
         seconds = max(time.monotonic() - start, 1e-9)
-        sys.stderr.write(f"{rows:,} rows, {rows / seconds:,.0f} rows/s: {path}\n")
+        speed = f"{rows / seconds:,.0f} rows/s"
+        sys.stderr.write(f"{rows:,} rows written to {path}, {speed}\n")
     return 0
 
 
 def _open(
     arguments: argparse.Namespace, state: Mapping[str, Any], model: Any
 ) -> "LabelledFile":
-    """Return the file, whose columns are read as those of the training."""
+    """Return the file, with columns read as in training."""
     from rpnb.cli.run.inputs import (
         file_options,
         resuming,
@@ -160,7 +160,7 @@ def _columns(
     arguments: argparse.Namespace,
     costs: list[list[float]] | None,
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the columns of the result: predictions, and probabilities if asked for."""
+    """Yield the columns of the result: predictions, and probabilities if requested."""
     import numpy as np
 
     from rpnb.cli import CommandError
@@ -193,7 +193,7 @@ def _columns(
 def read_costs(path: Path, classes: list[Any]) -> list[list[float]]:
     """Return the costs in a CSV file by true and predicted class, in their order.
 
-    Refuses a table that lacks a class, has another, or one twice.
+    Refuses a table with a missing, an unknown or a repeated class.
     """
     from rpnb.cli import CommandError
 
@@ -209,7 +209,7 @@ def read_costs(path: Path, classes: list[Any]) -> list[list[float]]:
     for what, found in (("column", columns), ("row", rows)):
         if sorted(found) != sorted(names):
             raise CommandError(
-                f"--costs: {path} must have a {what} for each class, once: "
+                f"--costs: {path} must have exactly one {what} for each class: "
                 f"{', '.join(names)}; it has {', '.join(found) or 'none'}"
             )
     table = {}

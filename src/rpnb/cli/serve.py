@@ -14,131 +14,131 @@ _DAY = 86_400.0
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = (
-        "Answer predictions over HTTP and learn from labels that come "
-        "late, by id. Whatever is acknowledged is on the disk. Needs pip install "
+        "Serve predictions over HTTP, and learn from labels that arrive later, by id. "
+        "Everything that is acknowledged is on disk. Requires pip install "
         "'rpnb[serve]'."
     )
-    parser.add_argument(
-        "folder", type=Path, metavar="DIR", help="where the log is kept"
-    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="folder of the log")
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="address to listen on; others than this machine's own need --token-file "
+        help="address to listen on; any address but the loopback needs --token-file "
         "(default: 127.0.0.1)",
     )
     parser.add_argument(
         "--port",
         type=int,
         default=8000,
-        help="port to listen on; 0 takes a free one, which the log names (default: "
-        "8000)",
+        help="port to listen on; 0 picks a free port and writes it to the log "
+        "(default: 8000)",
     )
     parser.add_argument(
-        "--token-file", type=Path, metavar="FILE", help="tokens that clients must have"
+        "--token-file", type=Path, metavar="FILE", help="file of client tokens"
     )
     parser.add_argument(
         "--add-token",
         nargs=2,
         metavar=("NAME", "SCOPES"),
-        help="add a token with scopes among predict,learn,admin to the token file, "
-        "print it once, and end",
+        help="add a token with some of the scopes predict,learn,admin to the token "
+        "file, print it once, and exit",
     )
     parser.add_argument(
         "--check",
         action="store_true",
-        help="verify the log and the snapshots by replaying everything, and end; exit "
+        help="verify the log and the snapshots by replaying everything, and exit, with "
         "code 1 if anything is damaged",
     )
     parser.add_argument(
         "--set-aside",
         action="store_true",
-        help="with --check, while the service is stopped: set aside events that end "
-        "the replay of a model, so that it can learn again; they are kept in the log",
+        help="with --check, while the service is stopped: set aside events that cannot "
+        "be replayed, so that the model can learn again; they stay in the log",
     )
     parser.add_argument(
         "--put-back",
         type=positive,
         metavar="EVENT",
-        help="put an event back that was set aside, while the service is stopped, and "
-        "end",
+        help="while the service is stopped: put back an event that was set aside, and "
+        "exit",
     )
     parser.add_argument(
         "--backup",
         type=Path,
         metavar="DIR",
-        help="copy the log to another folder, also while the service runs, and end",
+        help="copy the log to another folder, even while the service runs, and exit",
     )
     parser.add_argument(
         "--keep-log",
         type=positive,
         metavar="DAYS",
-        help="delete events of the log that are older and that snapshots include "
+        help="delete events that are older than this and included in a snapshot "
         "(default: keep all)",
     )
     parser.add_argument(
         "--max-waiting",
         type=positive,
         metavar="N",
-        help="rows per model that wait for labels; beyond it the oldest are dropped "
-        "(default: 100000)",
+        help="maximum number of rows per model that wait for labels; beyond it, the "
+        "oldest are dropped (default: 100000)",
     )
     parser.add_argument(
         "--max-age",
         type=positive,
         metavar="DAYS",
-        help="days that a row waits for its label (default: 30)",
+        help="days after which a row without a label is dropped (default: 30)",
     )
     parser.add_argument(
         "--max-bytes",
         type=positive,
         metavar="N",
-        help="bytes of a request (default: 67108864)",
+        help="maximum size of a request body in bytes (default: 67108864)",
     )
     parser.add_argument(
         "--max-memory",
         type=positive,
         metavar="MB",
-        help="memory that all requests at a time may take, in MB; what does not fit is "
-        "answered 503 (default: 1024)",
+        help="maximum memory of all concurrent requests in MB; a request that does not "
+        "fit gets status 503 (default: 1024)",
     )
     parser.add_argument(
         "--max-state",
         type=positive,
         metavar="N",
-        help="numbers that a model may hold, 8 bytes each (default: 50000000)",
+        help="maximum size of a model's state, in numbers of 8 bytes (default: "
+        "50000000)",
     )
     parser.add_argument(
         "--max-in-flight",
         type=positive,
         metavar="N",
-        help="requests at a time (default: 512)",
+        help="maximum number of concurrent requests (default: 512)",
     )
     parser.add_argument(
         "--snapshot-rows",
         type=positive,
         metavar="N",
         default=50_000,
-        help="rows learned after which a model's state is written (default: 50000)",
+        help="write a snapshot of a model after this many learned rows (default: "
+        "50000)",
     )
     parser.add_argument(
         "--kafka",
         metavar="BROKERS",
-        help="read rows and labels from topics of Kafka, each exactly once; addresses "
-        "of brokers, parted by commas (needs pip install 'rpnb[kafka]')",
+        help="read rows and labels from Kafka topics, each exactly once; addresses of "
+        "brokers, separated by commas (requires pip install 'rpnb[kafka]')",
     )
     parser.add_argument(
         "--kafka-topic",
         action="append",
         default=[],
         metavar="TOPIC=MODEL",
-        help="a topic, and the model that its messages are for; may be repeated",
+        help="a topic and the model that learns its messages; may be repeated",
     )
     parser.add_argument(
         "--kafka-config",
         type=Path,
         metavar="FILE",
-        help="settings of librdkafka, such as those for TLS: lines like "
+        help="file with settings for librdkafka, such as those for TLS: lines like "
         "security.protocol=SSL",
     )
     parser.add_argument(
@@ -150,7 +150,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve, or check, or copy."""
+    """Serve, or perform one of the chores."""
     from rpnb.cli import CommandError
 
     try:
@@ -208,7 +208,7 @@ def _options(arguments: argparse.Namespace) -> Any:
 
 
 def _kafka(arguments: argparse.Namespace) -> Any:
-    """Return where messages come from, None if there is no such option."""
+    """Return the source of messages; None without --kafka."""
     from rpnb.cli import CommandError
     from rpnb.serve.kafka.source import KafkaOptions
 
@@ -247,7 +247,7 @@ def _add_token(arguments: argparse.Namespace) -> int:
 
 
 def _check(folder: Path) -> int:
-    from rpnb.serve.snapshots import check
+    from rpnb.serve.maintenance import check
 
     all_sound = True
     for sound, line in check(folder):
@@ -258,7 +258,7 @@ def _check(folder: Path) -> int:
 
 def _set_aside(arguments: argparse.Namespace) -> None:
     from rpnb.cli import CommandError
-    from rpnb.serve.aside import set_aside
+    from rpnb.serve.maintenance import set_aside
     from rpnb.serve.server import only_one
 
     if not arguments.check:
@@ -269,7 +269,7 @@ def _set_aside(arguments: argparse.Namespace) -> None:
 
 
 def _put_back(folder: Path, event: int) -> int:
-    from rpnb.serve.aside import put_back
+    from rpnb.serve.maintenance import put_back
     from rpnb.serve.server import only_one
 
     with only_one(folder):
@@ -278,7 +278,7 @@ def _put_back(folder: Path, event: int) -> int:
 
 
 def _backup(folder: Path, target: Path) -> int:
-    from rpnb.serve.snapshots import backup
+    from rpnb.serve.maintenance import backup
 
     backup(folder, target)
     sys.stdout.write(f"copied to {target}\n")

@@ -1,7 +1,6 @@
-"""What each method of a client sends, and what it makes of the answers.
+"""Requests of each client method, and the results of their answers.
 
-One description for both clients: a `Call` is a list of requests, and a function of
-their answers.
+Both clients share them: a `Call` is a list of requests and a function of their answers.
 """
 
 import secrets
@@ -11,23 +10,24 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from rpnb.client.results import Label, LabelResult, Prediction, ServeError
-from rpnb.client.rows import (
+from rpnb.client.encoding import (
     JSON,
     batches,
+    column_names,
     encode_batches,
     plain,
     plain_columns,
     plain_labels,
     to_json,
 )
+from rpnb.client.results import Label, LabelResult, Prediction, ServeError
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, and the same one for each of its retries."""
+    """One request; retries send it unchanged."""
 
     method: str
     path: str
@@ -35,9 +35,9 @@ class Request:
     content_type: str = JSON
     parameters: Mapping[str, str] = field(default_factory=dict)
     key: str | None = None
-    """for safe retries, if it changes something"""
+    """idempotency key, for requests that change something"""
     first_row: int = 0
-    """of the call, in this batch"""
+    """number within the call of the first row of this batch"""
     binary: bool = False
     """whether the answer is a file, not JSON"""
 
@@ -51,23 +51,23 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Result]):
-    """The requests of a method, and what is made of their answers."""
+    """The requests of a method, and a function of their answers."""
 
     requests: list[Request]
     result: Callable[[list[Any]], Result]
 
 
 def read_answer(response: Any, request: Request, *, repeated: bool) -> Any:
-    """Return the content of an answer, or raise the error that it is."""
+    """Return the content of an answer, or raise the error it reports."""
     if response.status_code < 400:
         return response.content if request.binary else response.json()
     if repeated and request.method == "DELETE" and response.status_code == 404:
-        return {"deleted": True}  # by the first try
+        return {"deleted": True}  # by an earlier attempt
     raise read_error(response, request)
 
 
 def read_error(response: Any, request: Request) -> ServeError:
-    """Return the error that an answer is."""
+    """Return the error that an answer reports."""
     try:
         found = response.json()["error"]
         row = found.get("row")
@@ -79,7 +79,7 @@ def read_error(response: Any, request: Request) -> ServeError:
             found.get("column"),
         )
     except (ValueError, KeyError, TypeError):
-        return ServeError(response.status_code, "http", "the answer is no JSON")
+        return ServeError(response.status_code, "http", "the response is not JSON")
 
 
 def _one(name: str, action: str = "") -> str:
@@ -87,11 +87,11 @@ def _one(name: str, action: str = "") -> str:
 
 
 def _keys(key: str | None, n: int) -> list[str]:
-    """Return a key for each request; that of a client stands for one request."""
+    """Return a key for each request; a given key must be for a single one."""
     if key is None:
         return [secrets.token_hex(16) for _ in range(n)]
     if n > 1:
-        raise ValueError("a key stands for one request: send at most batch_size rows")
+        raise ValueError("a key is for one request: send at most batch_size rows")
     return [key] * n
 
 
@@ -109,12 +109,12 @@ def _with_rows(
     parameters: Mapping[str, str] | None = None,
     keys: Callable[[int], Sequence[str | None]] = lambda n: [None] * n,
 ) -> list[Request]:
-    """Return the requests that send rows."""
+    """Return requests that send rows in batches."""
     encoded = list(encode_batches(rows, labels, ids, size))
     found = []
     for (start, content, kind), key in zip(encoded, keys(len(encoded)), strict=True):
         query = dict(parameters or {})
-        if kind != JSON:
+        if kind != JSON and column_names(rows) is None:
             query["columns"] = "position"
         found.append(Request("POST", path, content, kind, query, key, start))
     return found
@@ -130,6 +130,7 @@ def create(
     classes: Sequence[Label] | None,
     new_classes: str,
     date_features: Sequence[str | int],
+    correct_class_mix: bool,
     parameters: Mapping[str, Any],
 ) -> Call[dict[str, Any]]:
     """Create a model."""
@@ -157,6 +158,8 @@ def create(
         body["new_classes"] = new_classes
     if date_features:
         body["date_features"] = list(date_features)
+    if correct_class_mix:
+        body["correct_class_mix"] = correct_class_mix
     (key,) = _keys(None, 1)
     return Call([Request("POST", "/v1/models", to_json(body), key=key)], _only)
 
@@ -170,7 +173,7 @@ def upload(name: str, content: bytes, new_classes: str) -> Call[dict[str, Any]]:
 
 
 def download(name: str, kind: str, version: str | None = None) -> Call[bytes]:
-    """Ask for a file."""
+    """Download a model file."""
     path, parameters = _one(name, "/file"), {"kind": kind}
     if version is not None:
         parameters["version"] = version
@@ -178,12 +181,12 @@ def download(name: str, kind: str, version: str | None = None) -> Call[bytes]:
 
 
 def models() -> Call[list[dict[str, Any]]]:
-    """Ask for all models."""
+    """Describe all models."""
     return Call([Request("GET", "/v1/models")], lambda answers: answers[0]["models"])
 
 
 def model(name: str) -> Call[dict[str, Any]]:
-    """Ask for one model."""
+    """Describe one model."""
     return Call([Request("GET", _one(name))], _only)
 
 
@@ -193,7 +196,7 @@ def delete(name: str) -> Call[None]:
 
 
 def health() -> Call[dict[str, Any]]:
-    """Ask whether all is well."""
+    """Request the status of the service."""
     return Call([Request("GET", "/healthz")], _only)
 
 
@@ -223,7 +226,7 @@ def challenge(
 
 
 def challengers(name: str) -> Call[dict[str, Any]]:
-    """Ask for the learner that answers, and its challengers."""
+    """Describe the serving learner and its challengers."""
     return Call([Request("GET", _one(name, "/challengers"))], _only)
 
 
@@ -234,12 +237,12 @@ def withdraw(name: str, challenger: str) -> Call[None]:
 
 
 def promote(name: str, challenger: str) -> Call[dict[str, Any]]:
-    """Let a challenger answer."""
+    """Let a challenger serve."""
     return _change(_one(name, f"/challengers/{challenger}/promote"), {})
 
 
 def roll_back(name: str, version: str | None) -> Call[dict[str, Any]]:
-    """Let the learner before, or a version, answer again."""
+    """Let the previous learner, or a version, serve again."""
     body = {} if version is None else {"version": version}
     return _change(_one(name, "/rollback"), body)
 
@@ -253,7 +256,7 @@ def name_version(name: str, version: str, event: int | None) -> Call[dict[str, A
 
 
 def drop_version(name: str, version: str) -> Call[None]:
-    """Drop a version."""
+    """Delete a version."""
     path = _one(name, f"/versions/{version}")
     return Call([Request("DELETE", path)], lambda _answers: None)
 
@@ -273,7 +276,7 @@ def predict(
 ) -> Call[Prediction]:
     """Predict rows."""
     if ids is not None and not remember:
-        raise ValueError("ids are for rows that wait: remember=True")
+        raise ValueError("ids are for rows that wait: pass remember=True")
     flags = {"remember": remember, "probabilities": probabilities}
     query = {each: "true" for each, wanted in flags.items() if wanted}
     if version is not None:
@@ -292,7 +295,7 @@ def predict(
 def ask(
     size: int, name: str, rows: Any, budget: float, ids: Sequence[str] | None
 ) -> Call[dict[str, list[Any]]]:
-    """Predict rows, which then wait, and ask for the labels of some."""
+    """Predict rows, keep them for their labels, and choose some to label."""
     requests = _with_rows(
         _one(name, "/ask"),
         rows,
@@ -305,7 +308,7 @@ def ask(
 
 
 def explain(size: int, name: str, rows: Any) -> Call[list[dict[str, Any]]]:
-    """Ask why rows are given their classes."""
+    """Request explanations of predictions."""
     return Call(_with_rows(_one(name, "/explain"), rows, size), _join_reasons)
 
 
@@ -315,7 +318,7 @@ def label(
     """Send labels of rows that wait."""
     values = plain_labels(labels)
     if len(values) != len(ids):
-        raise ValueError(f"there are {len(ids)} ids and {len(values)} labels")
+        raise ValueError(f"got {len(ids)} ids but {len(values)} labels")
     parts = list(batches(len(ids), size))
     requests = [
         Request(

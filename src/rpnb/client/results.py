@@ -1,4 +1,4 @@
-"""What clients return and raise."""
+"""Results and errors of the clients."""
 
 from dataclasses import dataclass
 
@@ -9,18 +9,18 @@ Label = str | int | bool
 
 
 class ServeError(Exception):
-    """An error that the service answered with.
+    """An error response of the service.
 
     Attributes
     ----------
     status : int
-        HTTP status; 0 if no answer came.
+        HTTP status; 0 if there was no response.
     code : str
-        The kind of error.
+        Kind of error.
     row : int or None
-        The row that it is about, among those of the call.
+        Row that caused it, counted within the call.
     column : str, int or None
-        The column that it is about.
+        Column that caused it.
     """
 
     def __init__(
@@ -42,16 +42,16 @@ class Prediction:
     Attributes
     ----------
     labels : list
-        Predicted labels; None where the model knows no class yet.
+        Predicted labels; None if the model has no class yet.
     confidence : list of float or None
-        Probability of each predicted label, where the learner has one; for rows that
-        wait, or with `probabilities`.
+        Probability of each predicted label, if the learner has probabilities; for rows
+        that wait for labels, or with `probabilities`.
     ids : list of str or None
         Ids of the rows, if they wait for their labels.
-    probabilities : array of shape (n, M) or None
-        Probabilities of all classes, if they were asked for.
+    probabilities : array of shape (n_samples, n_classes) or None
+        Probabilities of all classes, if requested.
     classes : list or None
-        The classes that the columns of `probabilities` belong to.
+        Classes of the columns of `probabilities`.
     """
 
     labels: list[Label | None]
@@ -63,27 +63,27 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class LabelResult:
-    """What became of labels.
+    """Outcome of each label sent.
 
     Attributes
     ----------
     results : list of str
-        For each label "learned", "duplicate" or "unknown".
+        "learned", "duplicate" or "unknown" for each label.
     """
 
     results: list[str]
 
     @property
     def learned(self) -> int:
-        """Labels that were learned."""
+        """Number of labels that were learned."""
         return self.results.count("learned")
 
     @property
     def duplicate(self) -> int:
-        """Labels of rows that had one already."""
+        """Number of labels of rows that already had one."""
         return self.results.count("duplicate")
 
     @property
     def unknown(self) -> int:
-        """Labels of rows that do not wait, or no longer."""
+        """Number of labels of unknown rows, or of rows that no longer wait."""
         return self.results.count("unknown")

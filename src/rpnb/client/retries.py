@@ -1,4 +1,4 @@
-"""When requests are repeated, and how often."""
+"""Retries of requests: when, and how often."""
 
 import secrets
 from collections.abc import Iterator
@@ -7,13 +7,13 @@ from typing import Any
 from rpnb.client.calls import Request, read_answer, read_error
 from rpnb.client.results import ServeError
 
-#: Answers that say that the service is busy.
+#: Status codes after which a request is sent again.
 RETRIED = (429, 502, 503, 504)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 
 
 def pauses(retries: int) -> Iterator[float]:
-    """Yield the seconds to wait before each retry: doubling, a little at random."""
+    """Yield the seconds to wait before each retry: doubling, with random jitter."""
     pause = _FIRST_PAUSE
     for _ in range(retries):
         yield pause * (0.5 + secrets.randbelow(1000) / 1000)
@@ -21,19 +21,19 @@ def pauses(retries: int) -> Iterator[float]:
 
 
 def access(token: str | None) -> dict[str, str]:
-    """Return the headers that a token needs."""
+    """Return the headers for a token."""
     return {} if token is None else {"authorization": f"Bearer {token}"}
 
 
 class Attempts:
-    """One request until it is answered, without sending it: that differs by client.
+    """Attempts to send one request; the client does the sending.
 
     Parameters
     ----------
     request
-        The request.
+        Request to send.
     retries : int
-        How often it is sent again.
+        Number of retries.
     """
 
     def __init__(self, request: Request, retries: int) -> None:
@@ -42,7 +42,7 @@ class Attempts:
         self._repeated = False
 
     def arguments(self) -> dict[str, Any]:
-        """Return what httpx is to send."""
+        """Return the arguments for `httpx.Client.request`."""
         return {
             "method": self._request.method,
             "url": self._request.path,
@@ -52,20 +52,20 @@ class Attempts:
         }
 
     def is_answer(self, response: Any) -> bool:
-        """Say whether a response is more than that the service is busy."""
+        """Return whether a response is final, and not "busy"."""
         return response.status_code not in RETRIED
 
     def answer(self, response: Any) -> Any:
-        """Return the content of an answer, or raise the error that it is."""
+        """Return the content of an answer, or raise the error it reports."""
         return read_answer(response, self._request, repeated=self._repeated)
 
     def pause_if_busy(self, response: Any) -> float:
-        """Return the seconds to wait; raise the response's error after the last try."""
+        """Return the seconds to wait; raise its error after the last attempt."""
         return self._pause(read_error(response, self._request))
 
     def pause_without_answer(self, error: Exception) -> float:
-        """Return the seconds to wait; raise an error after the last try."""
-        message = f"no answer came: {type(error).__name__}"
+        """Return the seconds to wait; raise an error after the last attempt."""
+        message = f"no response: {type(error).__name__}"
         return self._pause(ServeError(0, "no_answer", message))
 
     def _pause(self, failure: ServeError) -> float:

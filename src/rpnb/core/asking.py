@@ -1,26 +1,26 @@
-r"""Which rows are worth a label, within a budget: rows are drawn, not picked.
+r"""Choosing rows to label within a budget, by random draws with known probabilities.
 
-Row t, whose predicted class has the probability 1 − q, is asked for with the
-probability p,
+Row t, whose predicted class has the probability 1 − q, is selected with probability
+p,
 
 $$\frac{p}{1-p} = r\,\Bigl(s + (1 - s)\,\frac{u}{\bar u}\Bigr)\frac{B}{1-B},
   \qquad u = q^2,$$
 
-whatever was drawn before. B is the budget, s the share of the odds that every row has
-alike, and ū the mean of u over the last rows (of all rows before, at most about 1,000).
-The rate r keeps to the budget: it is a tenth of the balance, from 1/4 to 4, and the
-balance is 20, plus B for each row so far, less 1 for each row asked for. The first 10
-rows are all asked for, and none while the balance is −10 or less.
+independently of earlier draws. B is the budget, s the share of the odds that is the
+same for every row, and ū the mean of u over about the last 1,000 rows (all of them if
+there are fewer). The rate r controls spending: it is a tenth of the balance, limited to
+[1/4, 4], where the balance is 20, plus B for each row so far, minus 1 for each row
+selected. The first 10 rows are all selected; none is while the balance is −10 or less.
 
-Since p is known, never 0 for long and drawn independently, 1/p are importance weights:
-sums of weighted rows estimate sums over all rows without bias (Horvitz & Thompson, "A
-generalization of sampling without replacement from a finite universe", 1952), however p
-follows what was learned before. Asking uncertain rows more often, a moving threshold
-that spends the budget evenly, and a random share against drift where the model is sure
-are those of Žliobaitė, Bifet, Pfahringer & Holmes, "Active learning with drifting
-streaming data" (2014), strategies "variable uncertainty with randomisation" and
-"split". Departures: odds in place of a threshold, so that p is known; squares; and the
-balance in place of their estimate of what was spent.
+Since p is known, never 0 for long, and the draws are independent, 1/p are importance
+weights: weighted sums over selected rows are unbiased estimates of sums over all rows
+(Horvitz & Thompson, "A generalization of sampling without replacement from a finite
+universe", 1952), even though p depends on what was learned before. Selecting uncertain
+rows more often, a moving threshold that spends the budget evenly, and a random share
+that detects drift where the model is confident are due to Žliobaitė, Bifet, Pfahringer
+& Holmes, "Active learning with drifting streaming data" (2014), strategies "variable
+uncertainty with randomisation" and "split". Departures: odds instead of a threshold, so
+that p is known; squared uncertainty; the balance instead of an estimate of spending.
 """
 
 from dataclasses import astuple, dataclass
@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray
 
-#: Rows at the start that are all asked for.
+#: Rows at the start that are all selected.
 FIRST: Final = 10
-#: The balance at which the rate is 1, and that after `FIRST` rows, about.
+#: The balance at which the rate is 1; after the first rows it is close to this.
 BALANCE: Final = 10.0
 _SLOWEST, _FASTEST = 0.25, 4.0
 _MEMORY: Final = 1000
@@ -43,46 +43,46 @@ _MASK: Final = (1 << 64) - 1
 
 @dataclass(slots=True)
 class Asking:
-    """What rows were looked at and asked for so far."""
+    """State of the selection: rows seen and selected so far, and the balance."""
 
     rows: float = 0.0
     asked: float = 0.0
     balance: float = FIRST + BALANCE
     mean: float = 0.0
-    """of u"""
+    """ū"""
 
     def to_array(self) -> FloatArray:
-        """Return the state (4,) for a file."""
+        """Return the state as an array (4,), as files store it."""
         return np.array(astuple(self))
 
     @classmethod
     def from_array(cls, values: FloatArray) -> Self:
-        """Return the state that `to_array` made an array of."""
+        """Return the state that `to_array` has encoded."""
         return cls(*values.tolist())
 
 
 def draw_rows(
     state: Asking, doubt: FloatArray, budget: float, share: float, seed: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw which of the next rows to ask for; writes to the state.
+    """Draw which of the next n rows to ask for; updates the state.
 
     Parameters
     ----------
     state
-        The rows before.
+        State after all earlier rows.
     doubt
-        (n,) 1 less the probability of the predicted class: q.
+        (n,) q, 1 minus the probability of the predicted class.
     budget, share
         B and s.
     seed
-        Of the draws: row t is drawn by the seed and t alone.
+        Seed of the draws; the draw of row t depends on the seed and t only.
 
     Returns
     -------
     asked
         (n,) 1 for rows to ask for, 0 for others.
     probability
-        (n,) with which each was to be asked for.
+        (n,) p of each row.
     """
     n = doubt.shape[0]
     asked, probability = np.zeros(n), np.empty(n)
@@ -102,7 +102,7 @@ def draw_rows(
 
 
 def chance(state: Asking, u: float, budget: float, share: float) -> float:
-    """Return the probability of asking for the next row, whose doubt squared is u."""
+    """Return p of the next row, whose squared uncertainty is u."""
     if state.rows < FIRST or budget >= 1.0:
         return 1.0
     if state.balance <= -BALANCE:
@@ -114,15 +114,15 @@ def chance(state: Asking, u: float, budget: float, share: float) -> float:
 
 
 def uniforms(seed: int, start: int, n: int) -> FloatArray:
-    """Return numbers (n,) in [0, 1), the ones at `start` and after of a seed.
+    """Return n of a seed's uniform numbers in [0, 1), from index `start` on.
 
-    SplitMix64 (Steele, Lea & Flood, "Fast splittable pseudorandom number generators",
-    2014) of the place, with the seed mixed in likewise.
+    Each is the hash of its index, with the hashed seed mixed in: SplitMix64 (Steele,
+    Lea & Flood, "Fast splittable pseudorandom number generators", 2014).
     """
-    places = np.arange(start + 1, start + n + 1, dtype=np.uint64)
+    indices = np.arange(start + 1, start + n + 1, dtype=np.uint64)
     mixed = _mix(np.array([seed & _MASK], np.uint64))
-    found = _mix(places ^ mixed)
-    return (found >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    words = _mix(indices ^ mixed)
+    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -1,4 +1,4 @@
-"""Prediction sets whose coverage holds on any stream: quantile tracking.
+"""Prediction sets whose coverage holds on any stream, by quantile tracking.
 
 Formulas and their sources are above the kernels, in ``cpp/calibration/conformal.h``.
 """
@@ -32,22 +32,19 @@ COVERAGES: Final[FloatArray] = np.array(_COVERAGES)
 
 
 def new_thresholds() -> FloatArray:
-    """Return the thresholds of all coverages before the first row.
-
-    They leave out what has a probability below a half.
-    """
+    """Return the initial thresholds: sets hold classes of probability ½ or more."""
     return np.zeros(COVERAGES.shape[0])
 
 
 def thresholds_of(thresholds: FloatArray, coverage: float) -> FloatArray:
-    """Return the thresholds (n,) of a coverage, from tracked ones (n, coverages).
+    """Return the thresholds (n,) of any coverage, given the tracked (n, coverages).
 
     Between two tracked coverages the threshold is linear in log(coverage odds).
     """
     right = int(np.searchsorted(COVERAGES, coverage))
     if COVERAGES[right] == coverage:
         return np.ascontiguousarray(thresholds[:, right])
-    # Tracked thresholds may cross for a while.
+    # Tracked thresholds may cross temporarily.
     ordered = np.maximum.accumulate(thresholds, axis=1)
     odds = log(COVERAGES / (1.0 - COVERAGES))
     share = (log(coverage / (1.0 - coverage)) - odds[right - 1]) / (

@@ -1,18 +1,18 @@
-r"""Exact Shapley values of a score that is a polynomial of degree two.
+r"""Exact Shapley values of a quadratic score.
 
-The game: of the features in a set S the row's values are known, for the others those of
-a background row b are put in. Let δ = x − b. For a polynomial f of degree two, with
-gradient ∇f, the value of S is
+The value of a set S of features is the score of a row that has the values of x in S and
+those of a background row b elsewhere. Let δ = x − b. For a polynomial f of degree two,
+with gradient ∇f, this is
 
 $$v(S) = f(b) + \sum_{i \in S} g_i δ_i + \tfrac12 \sum_{i, j \in S} H_{ij} δ_i δ_j,$$
 
-g being the gradient at b and H the matrix of second derivatives. The Shapley value of a
-game of pairs gives each feature its own term and half of each pair:
+with g the gradient at b and H the matrix of second derivatives. The Shapley value gives
+each feature its own term and half of each pair:
 
 $$φ_i = δ_i (g_i + \tfrac12 (Hδ)_i) = δ_i \, [∇f(\tfrac{x + b}2)]_i,$$
 
-the gradient half-way between background and row, times the difference. They add up to
-f(x) − f(b). For several background rows the value is the mean over them; with b̄ their
+the gradient half-way between background and row, times the difference. The values sum
+to f(x) − f(b). With several background rows they are means over these; with b̄ their
 mean and b̃ = b − b̄,
 
 $$φ_i = (x_i - \bar b_i) \, [∇f(\tfrac{x + \bar b}2)]_i
@@ -31,9 +31,9 @@ from rpnb.core.kernels.arrays import FloatArray
 def gradients(
     R: FloatArray, mean: FloatArray, precision: FloatArray, z: FloatArray
 ) -> FloatArray:
-    """Return ∇ of one class's score (n, p) at rows with projections z (n, F).
+    """Return the gradients (n, p) of one class's score at projected rows z (n, F).
 
-    R (p, F) is the scaled projection, `mean` and `precision` (F,) the density's.
+    R (p, F) is the scaled projection; `mean` and `precision` (F,) are the density's.
     """
     return -((z - mean) * precision) @ R.T
 
@@ -47,23 +47,23 @@ def shapley_values(
 ) -> FloatArray:
     """Return the Shapley values (n, p) of one class's score for rows X (n, p).
 
-    `background` (k, p) holds the rows whose values stand for unknown features.
+    `background` (k, p) are the background rows.
     """
     centre = background.mean(axis=0)
     spread = background - centre
     half_way = 0.5 * (X + centre) @ R
     values = (X - centre) * gradients(R, mean, precision, half_way)
     if background.shape[0] > 1:
-        bent = -((spread @ R) * precision) @ R.T
-        values -= 0.5 * (spread * bent).mean(axis=0)
+        curved = -((spread @ R) * precision) @ R.T  # H b̃
+        values -= 0.5 * (spread * curved).mean(axis=0)
     return values
 
 
 def recovered_mean(R: FloatArray, z: FloatArray) -> FloatArray:
     """Return rows (p, M) whose projections are nearest to the columns of z (F, M).
 
-    The projection of a mean is the mean of the projections, so where there are at least
-    as many columns as features this is the mean of the rows that were learned.
+    The projection of a mean is the mean of the projections. So with at least as many
+    columns as features, the class means of the projections give those of the rows.
     """
     found = np.linalg.lstsq(R.T, z, rcond=None)[0]
     return np.asarray(found, dtype=np.float64)

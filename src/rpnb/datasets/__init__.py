@@ -8,8 +8,7 @@ streams of any length in chunks.
 from rpnb.datasets import paper as paper
 from rpnb.datasets import streams as streams
 from rpnb.datasets.catalogue import describe, names
-from rpnb.datasets.loading import load
-from rpnb.datasets.records import (
+from rpnb.datasets.dataset import (
     DataFileError,
     Dataset,
     DatasetError,
@@ -17,6 +16,7 @@ from rpnb.datasets.records import (
     Description,
     UnknownDatasetError,
 )
+from rpnb.datasets.loader import load
 
 __all__ = [
     "DataFileError",

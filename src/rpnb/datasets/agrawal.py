@@ -1,4 +1,4 @@
-"""The loan applications of Agrawal, Imielinski & Swami (1993), generated in chunks.
+"""Loan applications of Agrawal, Imielinski & Swami (1993), generated in chunks.
 
 "Database mining: a performance perspective", IEEE TKDE 5(6): nine attributes of a
 person and ten functions that decide between group A and group B.
@@ -42,10 +42,36 @@ def agrawal(
 ) -> Iterator[Chunk]:
     """Generate loan applications, group A (label 1) against group B (label 0).
 
-    The stream has one block of equal length for each of `functions` (numbers 1 .. 10),
-    so that several of them make an abrupt drift. After the label is decided, each
-    continuous attribute is changed by up to half of `perturbation` times the width of
-    its range.
+    The features are nine attributes of a person, and a function decides the group.
+
+    Parameters
+    ----------
+    n : int
+        Number of samples of the stream.
+    functions : tuple of int, default=(1,)
+        Number, from 1 to 10, of the function of each part of the stream. The parts are
+        equally long, so that several functions give abrupt drift.
+    perturbation : float, default=0.0
+        Noise of the continuous attributes, from 0 to 1: after the label is decided,
+        each is changed by up to half of `perturbation` times the width of its range.
+    chunk : int, default=1000
+        Largest number of samples per chunk.
+    seed : int, default=0
+        Seed of the random numbers.
+
+    Yields
+    ------
+    X : ndarray of shape (n_samples, 9)
+        Features of the chunk's samples.
+    y : ndarray of int of shape (n_samples,)
+        Labels, 0 or 1.
+
+    Examples
+    --------
+    >>> from rpnb.datasets import streams
+    >>> X, y = next(streams.agrawal(500, chunk=500))
+    >>> X.shape, len(set(y.tolist()))
+    ((500, 9), 2)
     """
     for number in functions:
         require(number in FUNCTIONS, "functions", number, "numbers from 1 to 10")
@@ -61,7 +87,7 @@ def agrawal(
             y[block == part] = FUNCTIONS[number](person)[block == part]
         X = np.column_stack([person[name] for name in ATTRIBUTES])
         move = moves.random((len(rows), 9)) - 0.5
-        # No commission stays no commission.
+        # Who has no commission still has none.
         move[:, 1] *= person["commission"] > 0.0
         return X + perturbation * _WIDTHS * move, y
 
@@ -179,7 +205,7 @@ def _function_10(person: Person) -> BoolArray:
     return _net_income(person) - 5e3 * person["elevel"] + 0.2 * equity - 10e3 > 0.0
 
 
-#: By number: the function that says which persons belong to group A.
+#: By number: the function that returns which persons belong to group A.
 FUNCTIONS: MappingProxyType[int, Callable[[Person], BoolArray]] = MappingProxyType(
     {
         1: _function_1,

@@ -10,9 +10,9 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from rpnb.datasets.records import UnknownDatasetError
+from rpnb.datasets.dataset import UnknownDatasetError
 
-Generator: TypeAlias = Literal["exact", "drawn"]
+Included: TypeAlias = Literal["rule", "file", "draw"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,19 +56,19 @@ class Entry:
     encoding: str
     """what columns and labels mean"""
     order: str
-    """of the rows"""
-    generator: Generator | None = None
-    """"exact" if the package generates exactly these rows, "drawn" if it draws others
-    from the same distribution, None if it generates none"""
+    """order of the rows"""
+    included: Included | None = None
+    """what the package has: a "rule" that generates exactly these rows, a "file" of
+    them, or a "draw" of others from the same distribution; None if nothing"""
     stands_for: str | None = None
     """how a fresh draw differs from the original rows, or None"""
     paper_reading: str | None = None
     """how the version of the data that the paper used differs from the published one,
     or None if it does not"""
     sha256: str | None = None
-    """of the decompressed bytes of the file, or None if there is no file"""
+    """checksum of the file's decompressed bytes, or None if there is no file"""
     rows: str | None = None
-    """`rpnb.datasets.records.fingerprint` of the rows, or None"""
+    """`rpnb.datasets.dataset.fingerprint` of the rows, or None"""
     openml: OpenMLSource | None = None
     """how to download it from OpenML, or None"""
 
@@ -87,7 +87,19 @@ def entries() -> Mapping[str, Entry]:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of the 33 datasets, spelled and ordered as in Table 1."""
+    """Return the names of the 33 datasets, spelled and ordered as in Table 1.
+
+    Returns
+    -------
+    tuple of str
+        Names that `load` and `describe` accept.
+
+    Examples
+    --------
+    >>> from rpnb import datasets
+    >>> len(datasets.names()), "Letter" in datasets.names()
+    (33, True)
+    """
     return tuple(entry.name for entry in entries().values())
 
 
@@ -96,9 +108,21 @@ def describe(name: str) -> Entry:
 
     Parameters
     ----------
-    name
-        The paper's spelling or the slug; case, blanks, hyphens and underscores are
-        ignored.
+    name : str
+        Name of the dataset: the paper's spelling or the slug; case, blanks, hyphens and
+        underscores are ignored.
+
+    Returns
+    -------
+    Entry
+        Shape, class counts, origin, licence, encoding and checksums.
+
+    Examples
+    --------
+    >>> from rpnb import datasets
+    >>> entry = datasets.describe("letter")
+    >>> entry.name, entry.n, entry.p
+    ('Letter', 20000, 16)
     """
     by_key = {key_of(entry.slug): entry for entry in entries().values()}
     by_key |= {key_of(entry.name): entry for entry in entries().values()}
@@ -109,7 +133,7 @@ def describe(name: str) -> Entry:
         hint = ", ".join(map(repr, names))
         raise UnknownDatasetError(
             f"name must be one of the {len(entries())} of rpnb.datasets.names(), "
-            f"got {name!r}" + (f"; close to it: {hint}" if hint else ""),
+            f"got {name!r}" + (f" (did you mean {hint}?)" if hint else ""),
             names,
         )
     return by_key[key]

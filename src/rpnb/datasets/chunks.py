@@ -6,9 +6,9 @@ from typing import TypeAlias
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.datasets.records import DatasetError
+from rpnb.datasets.dataset import DatasetError
 
-#: Features (rows, p) and labels 0 .. M-1 (rows,).
+#: Features (n_samples, n_features), and labels (n_samples,) from 0 on.
 Chunk: TypeAlias = tuple[FloatArray, IntArray]
 
 

@@ -15,7 +15,7 @@ from typing import NoReturn
 import numpy as np
 
 from rpnb.datasets.catalogue import Entry
-from rpnb.datasets.records import DataFileError, LabelArray, Rows, fingerprint
+from rpnb.datasets.dataset import DataFileError, LabelArray, Rows, fingerprint
 
 
 def file_of(entry: Entry, folder: Path) -> Path:

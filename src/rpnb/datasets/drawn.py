@@ -7,7 +7,7 @@ rows depend only on the random generator.
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.datasets.records import Rows
+from rpnb.datasets.dataset import Rows
 
 GM_MEANS = (0.5, 0.0, -0.5)
 GM_VARIANCES = (1.0, 2.0, 3.0)

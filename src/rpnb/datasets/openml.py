@@ -15,7 +15,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.datasets.catalogue import Entry, OpenMLSource
-from rpnb.datasets.records import (
+from rpnb.datasets.dataset import (
     DatasetUnavailableError,
     LabelArray,
     Rows,

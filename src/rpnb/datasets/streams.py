@@ -1,8 +1,8 @@
 """Generators of streams of any length, most of them drifting, in chunks.
 
-Each function returns an iterator of chunks `(X, y)`: features (rows, p) as float64 and
-labels 0 .. M-1 as int64. Memory does not grow with the length `n`; the same seed gives
-the same rows whatever the size of the chunks.
+Each function returns an iterator of chunks `(X, y)`: features as float64 and labels
+0 … M − 1 as int64. Memory does not grow with the length `n`; the same seed gives the
+same samples whatever the size of the chunks.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -24,8 +24,8 @@ from rpnb.datasets.chunks import (
     require,
     require_probability,
 )
+from rpnb.datasets.dataset import DatasetError
 from rpnb.datasets.drawn import LED_SEGMENTS
-from rpnb.datasets.records import DatasetError
 
 __all__ = [
     "Chunk",
@@ -53,8 +53,37 @@ def mixture(
     r"""Generate a stationary stream of M equally likely Gaussian classes.
 
     $x \sim N(\mu_y, I)$ with $\mu_{mj} \sim N(0, s^2 / 2p)$, so that two means are
-    `separation` $s$ apart in the mean square, whatever p is. For scaling tests in n,
-    p and M; the distribution is our own.
+    `separation` $s$ apart in the mean square, whatever p is. For measuring how time
+    and memory grow with n, p and M; the distribution is our own.
+
+    Parameters
+    ----------
+    n : int
+        Number of samples of the stream.
+    p : int, default=20
+        Number of features.
+    M : int, default=2
+        Number of classes.
+    separation : float, default=4.0
+        Root mean square distance between the means of two classes.
+    chunk : int, default=1000
+        Largest number of samples per chunk.
+    seed : int, default=0
+        Seed of the random numbers.
+
+    Yields
+    ------
+    X : ndarray of shape (n_samples, p)
+        Features of the chunk's samples.
+    y : ndarray of int of shape (n_samples,)
+        Labels, 0 … M − 1.
+
+    Examples
+    --------
+    >>> from rpnb.datasets import streams
+    >>> X, y = next(streams.mixture(500, chunk=500, M=3))
+    >>> X.shape, len(set(y.tolist()))
+    ((500, 20), 3)
     """
     require(p >= 1, "p", p, "at least 1")
     require(M >= 1, "M", M, "at least 1")
@@ -81,9 +110,35 @@ def sea(
 ) -> Iterator[Chunk]:
     """Generate SEA concepts, which change abruptly: Street & Kim (KDD 2001).
 
-    Three features uniform on [0, 10), the third irrelevant; label 1 where the sum of
-    the first two is at most a threshold. The stream has as many equal blocks as there
-    are thresholds. A label is wrong with probability `noise`.
+    Three features are uniform on [0, 10), and the third is irrelevant; the label is 1
+    where the sum of the first two is at most a threshold.
+
+    Parameters
+    ----------
+    n : int
+        Number of samples of the stream.
+    thresholds : tuple of float, default=(8.0, 9.0, 7.0, 9.5)
+        Threshold of each part of the stream; the parts are equally long.
+    noise : float, default=0.1
+        Probability that a label is replaced by another.
+    chunk : int, default=1000
+        Largest number of samples per chunk.
+    seed : int, default=0
+        Seed of the random numbers.
+
+    Yields
+    ------
+    X : ndarray of shape (n_samples, 3)
+        Features of the chunk's samples.
+    y : ndarray of int of shape (n_samples,)
+        Labels, 0 or 1.
+
+    Examples
+    --------
+    >>> from rpnb.datasets import streams
+    >>> X, y = next(streams.sea(500, chunk=500))
+    >>> X.shape, len(set(y.tolist()))
+    ((500, 3), 2)
     """
     require(len(thresholds) >= 1, "thresholds", thresholds, "at least one number")
     require_probability(noise, "noise")
@@ -112,10 +167,42 @@ def hyperplane(
 ) -> Iterator[Chunk]:
     r"""Generate a rotating hyperplane: Hulten, Spencer & Domingos (KDD 2001).
 
-    Features uniform on $[0, 1)^p$; label 1 where $\sum_j w_j x_j \ge \frac12 \sum_j
-    w_j$. After every row each of the first `drifting` weights moves by `speed` in its
-    direction, which is reversed with probability `reversal`. A label is wrong with
-    probability `noise`.
+    Features are uniform on $[0, 1)^p$; the label is 1 where
+    $\sum_j w_j x_j \ge \frac12 \sum_j w_j$. After every sample each of the first
+    `drifting` weights moves by `speed` in its direction.
+
+    Parameters
+    ----------
+    n : int
+        Number of samples of the stream.
+    p : int, default=10
+        Number of features.
+    drifting : int, default=2
+        Number of weights that move.
+    speed : float, default=0.001
+        Distance by which a weight moves after every sample.
+    reversal : float, default=0.1
+        Probability that a weight reverses its direction after a sample.
+    noise : float, default=0.05
+        Probability that a label is replaced by another.
+    chunk : int, default=1000
+        Largest number of samples per chunk.
+    seed : int, default=0
+        Seed of the random numbers.
+
+    Yields
+    ------
+    X : ndarray of shape (n_samples, p)
+        Features of the chunk's samples.
+    y : ndarray of int of shape (n_samples,)
+        Labels, 0 or 1.
+
+    Examples
+    --------
+    >>> from rpnb.datasets import streams
+    >>> X, y = next(streams.hyperplane(500, chunk=500))
+    >>> X.shape, len(set(y.tolist()))
+    ((500, 10), 2)
     """
     require(p >= 1, "p", p, "at least 1")
     require(0 <= drifting <= p, "drifting", drifting, f"between 0 and p = {p}")
@@ -152,11 +239,42 @@ def random_rbf(
     """Generate moving radial basis functions: Bifet et al. (KDD 2009), as in MOA.
 
     Each centroid has a position in the unit cube, a label, a weight and a standard
-    deviation. A row chooses a centroid by weight and lies from it in a random
+    deviation. A sample is drawn from a centroid chosen by weight: in a random
     direction, at a normally distributed distance with the centroid's deviation.
-    Centroids move in a straight line by `speed` per row and are reflected at the
-    faces of the cube. Departures: labels are assigned in turn, so that every class has
-    a centroid, and directions are uniform on the sphere.
+    Centroids move in straight lines and are reflected at the faces of the cube.
+    Departures: labels are assigned in turn, so that every class has a centroid, and
+    directions are uniform on the sphere.
+
+    Parameters
+    ----------
+    n : int
+        Number of samples of the stream.
+    p : int, default=10
+        Number of features.
+    M : int, default=2
+        Number of classes.
+    centroids : int, default=50
+        Number of centroids, at least M.
+    speed : float, default=0.0001
+        Distance by which each centroid moves after every sample.
+    chunk : int, default=1000
+        Largest number of samples per chunk.
+    seed : int, default=0
+        Seed of the random numbers.
+
+    Yields
+    ------
+    X : ndarray of shape (n_samples, p)
+        Features of the chunk's samples.
+    y : ndarray of int of shape (n_samples,)
+        Labels, 0 … M − 1.
+
+    Examples
+    --------
+    >>> from rpnb.datasets import streams
+    >>> X, y = next(streams.random_rbf(500, chunk=500))
+    >>> X.shape, len(set(y.tolist()))
+    ((500, 10), 2)
     """
     require(p >= 1, "p", p, "at least 1")
     require(M >= 1, "M", M, "at least 1")
@@ -190,9 +308,39 @@ def led(
 ) -> Iterator[Chunk]:
     """Generate digits of an LED display with drift: Breiman et al. (1984), as in MOA.
 
-    Seven segments of a digit, each wrong with probability `noise`, and `irrelevant`
-    random bits. In each of the equal `blocks` after the first, `drifting` segments
-    have exchanged columns with as many irrelevant bits.
+    The features are the seven segments of a digit, followed by random bits.
+
+    Parameters
+    ----------
+    n : int
+        Number of samples of the stream.
+    irrelevant : int, default=17
+        Number of random bits.
+    drifting : int, default=4
+        Number of segments that have exchanged columns with random bits, in all parts
+        of the stream but the first.
+    blocks : int, default=4
+        Number of parts of the stream; they are equally long.
+    noise : float, default=0.1
+        Probability that a segment is inverted.
+    chunk : int, default=1000
+        Largest number of samples per chunk.
+    seed : int, default=0
+        Seed of the random numbers.
+
+    Yields
+    ------
+    X : ndarray of shape (n_samples, 7 + irrelevant)
+        Features of the chunk's samples.
+    y : ndarray of int of shape (n_samples,)
+        Labels, 0 … 9.
+
+    Examples
+    --------
+    >>> from rpnb.datasets import streams
+    >>> X, y = next(streams.led(500, chunk=500))
+    >>> X.shape, len(set(y.tolist()))
+    ((500, 24), 10)
     """
     require(irrelevant >= 0, "irrelevant", irrelevant, "at least 0")
     most = min(7, irrelevant)
@@ -220,20 +368,33 @@ def led(
 def from_river(
     dataset: Iterable[RiverRow] | str, n: int, *, chunk: int = 1000, **options: Any
 ) -> Iterator[tuple[FloatArray, NDArray[Any]]]:
-    """Return the first `n` rows of a River dataset in chunks.
+    """Return the first samples of a River dataset in chunks.
 
     Parameters
     ----------
-    dataset
-        Any dataset of River with numeric features, or the name of one of
-        `river.datasets.synth`, which is made with `options`.
-    n, chunk
-        Number of rows (fewer if the dataset ends), and rows per chunk.
+    dataset : River dataset or str
+        Dataset with numeric features, or the name of one of `river.datasets.synth`.
+    n : int
+        Largest number of samples; there are fewer if the dataset ends.
+    chunk : int, default=1000
+        Largest number of samples per chunk.
+    **options
+        Parameters of the dataset, if it is given by name.
 
     Yields
     ------
-    X, y
-        Features in the order of the first row's, and labels as River gives them.
+    X : ndarray of shape (n_samples, n_features)
+        Features, in the order of the first sample.
+    y : ndarray of shape (n_samples,)
+        Labels as River gives them.
+
+    Examples
+    --------
+    >>> from river.datasets import Phishing
+    >>> from rpnb.datasets import streams
+    >>> X, y = next(streams.from_river(Phishing(), 500, chunk=100))
+    >>> X.shape
+    (100, 9)
     """
     require(n >= 0, "n", n, "at least 0")
     require(chunk >= 1, "chunk", chunk, "at least 1")
@@ -255,7 +416,7 @@ def _in_chunks(
         for i, (x, _) in enumerate(part):
             if x.keys() != first[0].keys():
                 raise DatasetError(
-                    f"row {seen + i}: must have the features of the first row, "
+                    f"row {seen + i} must have the features of the first row, "
                     f"{features}, got {list(x)}"
                 )
             for j, feature in enumerate(features):
@@ -286,7 +447,7 @@ def _number(value: Any, feature: Hashable, row: int) -> float:
         return float(value)
     except (TypeError, ValueError) as error:
         raise DatasetError(
-            f"row {row}, feature {feature!r}: must be a number, got {value!r}"
+            f"feature {feature!r} of row {row} must be a number, got {value!r}"
         ) from error
 
 

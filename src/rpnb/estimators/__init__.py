@@ -1,1 +1,1 @@
-"""What users hold: scikit-learn estimators over the core."""
+"""Scikit-learn estimators over the core."""

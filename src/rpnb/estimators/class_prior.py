@@ -1,4 +1,4 @@
-"""The prior probabilities of the classes, as a user may give them."""
+"""The parameter `class_prior`: prior probabilities of the classes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rpnb.core.bayes.model import Model
-from rpnb.core.bayes.state import set_bias_from_counts
+from rpnb.core.bayes.statistics import set_bias_from_counts
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.elementary import log
 from rpnb.estimators.checks.labels import LabelArray, as_labels
@@ -19,9 +19,9 @@ def follows_counts(given: Any) -> bool:
 
 
 def fixed_prior(given: Any, classes: LabelArray | None) -> FloatArray | None:
-    """Return the given P(y) of the classes; None if there is none to give.
+    """Return the given P(y) of the classes; None if none is given.
 
-    Without classes, only what does not depend on them is checked.
+    Without classes, checks only what does not depend on them.
     """
     if isinstance(given, str):
         check_choice("class_prior", given, ("uniform", "frequency"))
@@ -72,7 +72,7 @@ def prior_to_json(given: Any) -> Any:
 
 
 def prior_from_json(held: Any) -> Any:
-    """Return the parameter that `prior_to_json` made a JSON value of."""
+    """Return the parameter from the JSON value of `prior_to_json`."""
     if isinstance(held, dict):
         return dict(zip(held["labels"], held["probabilities"], strict=True))
     return held

@@ -1,4 +1,4 @@
-"""Checks of scikit-learn that a learner fails, and why: for `check_estimator`."""
+"""Checks of scikit-learn that a learner fails by design, for `check_estimator`."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ _WEIGHTS = (
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",
 )
-_REASONS = {
-    PooledClassifier: "a row of weight 2 is one of the rows that neighbours and trees "
-    "keep, and one step of the pool; two rows come at two places of a random order",
-    RPNBClassifier: "a row of weight 2 is one update; of two rows the second may no "
-    "longer be a mistake",
+_REASONS: dict[type, str] = {
+    PooledClassifier: "a sample of weight 2 is kept once by neighbours and trees, and "
+    "is one step of the pool; two samples are kept twice, at two places of the order",
+    RPNBClassifier: "a sample of weight 2 is one update; of two equal samples, the "
+    "second may no longer be a mistake",
 }
 
 
@@ -33,7 +33,7 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
 
     Examples
     --------
-    >>> from rpnb import PooledClassifier
+    >>> from rpnb import PooledClassifier, expected_failed_checks
     >>> sorted(expected_failed_checks(PooledClassifier()))[0]
     'check_sample_weight_equivalence_on_dense_data'
     """

@@ -14,7 +14,7 @@ class MergeInput(NamedTuple):
     """A model that others are merged with."""
 
     name: str
-    """for messages"""
+    """name of the model in messages"""
     state: Model
     classes: LabelArray
     feature_names: Any
@@ -24,18 +24,18 @@ class MergeInput(NamedTuple):
 def merge_models(
     mine: MergeInput, other: MergeInput, base: MergeInput | None = None
 ) -> tuple[Model, LabelArray]:
-    """Return the merged model and its classes; rows of the base are counted once.
+    """Return the merged model and its classes, counting rows of the base once.
 
-    The parts stay as they are. The class prior is left to the caller.
+    The parts are not changed. The caller sets the class prior.
     """
     parts = [mine, other] if base is None else [mine, other, base]
     for part in parts:
         _check_alike(mine, part)
         if base is not None and part.state.keep < 1.0:
             raise ValueError(
-                f"{part.name} forgets (forgetting={part.forgetting!r}), so what it has "
-                "left of base is not known: merge without base, or models that "
-                "forget nothing"
+                f"{part.name} has forgetting={part.forgetting!r}, so it is unknown how "
+                "much of base it still holds: merge without base, or models with "
+                "forgetting=None"
             )
     classes = mine.classes
     for part in parts[1:]:
@@ -53,9 +53,9 @@ def merge_models(
 
 
 def merged_counts(models: list[Any], classes: LabelArray) -> IntArray | None:
-    """Return the rows seen of each class by two models; those of a base count once.
+    """Return the rows of each class seen by two models, counting those of a base once.
 
-    None where no weights of classes follow them.
+    Returns None if no class weights depend on them.
     """
     counts = [_counts_of(model, classes) for model in models]
     known = [each for each in counts if each is not None]
@@ -78,12 +78,12 @@ def _check_alike(mine: MergeInput, part: MergeInput) -> None:
     """Refuse a model with other projections, feature names or prior."""
     if not mine.state.projection.same_as(part.state.projection):
         raise ValueError(
-            f"{part.name} has other projections: merging needs the same n_estimators, "
-            "n_components, projection, number of features and an equal random_state"
+            f"{part.name} has different projections: merging needs equal n_estimators, "
+            "n_components, projection, number of features and random_state"
         )
     if not np.array_equal(mine.feature_names, part.feature_names):
         raise ValueError(
-            f"{part.name} has other feature names: {part.feature_names}, not "
+            f"{part.name} has different feature names: {part.feature_names}, not "
             f"{mine.feature_names}"
         )
     scaled, its = mine.state.scale, part.state.scale
@@ -93,12 +93,13 @@ def _check_alike(mine: MergeInput, part: MergeInput) -> None:
         )
     if scaled is not None and its is not None and (scaled.centred[0] != its.centred[0]):
         raise ValueError(
-            f"{part.name} scales rows otherwise: one has learned sparse rows first, "
-            "which are not centred, the other dense ones"
+            f"{part.name} scales rows differently: one model has learned sparse rows "
+            "first, which are not centred, the other dense ones"
         )
     if mine.state.prior != part.state.prior:
         raise ValueError(
-            f"{part.name} has another prior: {part.state.prior} not {mine.state.prior}"
+            f"{part.name} has a different prior: {part.state.prior}, not "
+            f"{mine.state.prior}"
         )
 
 

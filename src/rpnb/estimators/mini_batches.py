@@ -1,17 +1,16 @@
-"""Mini-batches whose blocks of rows are observed apart, by whoever has the rows.
+"""Mini-batches whose blocks of rows are observed separately, wherever the rows are.
 
-A mini-batch is cut into blocks of 2,048 rows. Each block is observed with the model as
-it stands, which changes nothing; the statistics of all blocks, in order, are then
-learned at once. Blocks may be observed in any order and on any machine: the model has
-the same bits. `learn_mini_batches` does it in one process and is the definition; for
+A mini-batch is split into blocks of 2,048 rows. Each block is observed with the current
+model, which changes nothing; the statistics of all blocks, in order, are then learned
+at once. Blocks may be observed in any order and on any machine: the model is the same
+to the bit. `learn_mini_batches` does it in one process and is the definition; for
 `RPNBClassifier` it is what `partial_fit` with `batch_size` does. A learner that needs
-rows to begin with, `PooledClassifier`, learns the first block of its first mini-batch
-before it observes the others.
+rows to initialise itself, `PooledClassifier`, learns the first block of its first
+mini-batch before it observes the others.
 """
 
 from collections.abc import Sequence
 from io import BytesIO
-from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,48 +47,49 @@ from rpnb.estimators.stream.learner import BlockStatistics
 from rpnb.estimators.stream.prediction_sets import ENTRY
 from rpnb.labels import LabelIndex
 
-#: Rows of a block.
+#: Number of rows per block.
 BLOCK_ROWS = BATCH_BLOCK
 
 _ONE = np.ones(1)
 
 
 def check_batch_size(model: Any, batch_size: int | None) -> int | None:
-    """Return the rows of a mini-batch: as given, or the model's own `batch_size`.
+    """Return the number of rows per mini-batch: as given, or the model's `batch_size`.
 
-    None stands for all rows of a call. Models that cannot learn blocks of rows apart
-    are refused.
+    None stands for all rows of a call. Models that cannot learn blocks of rows
+    separately are refused.
     """
     if not isinstance(model, StreamClassifier):
         raise TypeError(f"model must be a classifier of this package, got {model!r}")
-    model._check_learns_blocks()
+    model._learner().check_learns_blocks()
     own = getattr(model, "batch_size", None)
     if batch_size is None or batch_size == own:
         return None if own is None else check_integer("batch_size", own, 1)
     if hasattr(model, "batch_size"):
         raise ValueError(
-            f"batch_size={batch_size!r} is not that of the model, {own!r}: set it there"
+            f"batch_size must be that of the model, {own!r}, got {batch_size!r}: set "
+            "the model's parameter"
         )
     return check_integer("batch_size", batch_size, 1)
 
 
 def begin_rows(
-    model: StreamClassifier[Any],
+    model: StreamClassifier,
     p: int,
     labels: ArrayLike,
     classes: ArrayLike | None = None,
     names: Sequence[str] | None = None,
 ) -> None:
-    """Get a model ready to learn rows of p features with these labels.
+    """Prepare a model to learn rows of p features with these labels.
 
     Parameters
     ----------
     model
-        A new or a fitted one.
+        Model, new or fitted.
     p
         Number of features.
     labels
-        All labels of the rows, each once or more often; the new ones become classes.
+        All labels of the rows, possibly repeated; the new ones become classes.
     classes
         Classes that may be predicted from now on, seen or not.
     names
@@ -116,11 +116,11 @@ def begin_rows(
     if first or joined is not model.classes_:
         model._set_classes(joined)
     model._state = state
-    model._begin_blocks(state)
+    model._learner().begin_blocks(state)
 
 
 def _check_features(model: Any, p: int, names: Sequence[str] | None) -> None:
-    """Refuse rows of other features than those that the model knows."""
+    """Refuse rows whose features differ from those of the model."""
     if p != model.n_features_in_:
         raise ValueError(
             f"the rows have {p} features, but {type(model).__name__} is expecting "
@@ -134,9 +134,9 @@ def _check_features(model: Any, p: int, names: Sequence[str] | None) -> None:
 
 
 class RowBlocks(NamedTuple):
-    """Rows of one mini-batch in blocks of `BLOCK_ROWS`, the last of them maybe shorter.
+    """Rows of one mini-batch in blocks of `BLOCK_ROWS`; the last may be shorter.
 
-    The blocks come one after the other, whether they are neighbours or not.
+    The blocks are stored one after the other, whether they are adjacent or not.
     """
 
     X: Any
@@ -144,27 +144,26 @@ class RowBlocks(NamedTuple):
     numbers: IntArray
     """(n,) the numbers of their classes"""
     weight: FloatArray = _ONE
-    """(n,) or (1,) their weights, those of classes aside"""
+    """(n,) or (1,) their weights, without class weights"""
     starts: Sequence[int] | None = None
-    """how many rows of the mini-batch come before each block; None for neighbours"""
+    """number of rows of the mini-batch before each block; None for adjacent blocks"""
     counts: Sequence[IntArray] | None = None
-    """(M,) rows of each class before each block, where classes are balanced; None for
-    neighbours, of which the first has only rows before it that were learned"""
+    """(M,) rows of each class before each block, for balanced classes; None for
+    adjacent blocks, the first of which comes right after the rows learned"""
 
 
 def observe_rows(
-    model: StreamClassifier[Any], rows: RowBlocks, *, probabilities: bool = False
+    model: StreamClassifier, rows: RowBlocks, *, probabilities: bool = False
 ) -> list[BlockStatistics]:
-    """Return what each block of rows teaches, and its probabilities if asked for.
+    """Return the statistics of each block of rows, and probabilities on request.
 
-    Rows are predicted together, since many are predicted faster than few. Changes
-    nothing.
+    All rows are predicted in one call, which is faster. Changes nothing.
     """
     X, numbers = rows.X, rows.numbers
-    if model._predicts_blocks:
+    if model._learner().predicts_blocks:
         labels = np.full(numbers.shape[0], -1)
     else:
-        labels = model._classify(model._state, X)
+        labels = model._learner().classify(model._state, X)
     found = []
     before = model._class_counts
     if before is not None:
@@ -175,18 +174,18 @@ def observe_rows(
         given = weights_of(rows.weight, part)
         weight = model._row_weights(numbers[part], given)
         start = part.start if rows.starts is None else rows.starts[place]
-        block = model._observe_block(
+        block = model._learner().observe_block(
             model._state, X[part], numbers[part], labels[part], weight, start
         )
         if probabilities:
-            P = model._block_probabilities(model._state, X[part])
+            P = model._learner().block_probabilities(model._state, X[part])
             block = block._replace(probabilities=P)
         found.append(block)
     model._class_counts = before
     return found
 
 
-def counts_of_classes(model: StreamClassifier[Any]) -> IntArray:
+def counts_of_classes(model: StreamClassifier) -> IntArray:
     """Return how many rows of each class a model with balanced classes has learned."""
     if model._class_counts is None:
         return np.zeros(model.classes_.shape[0], np.int64)
@@ -194,29 +193,29 @@ def counts_of_classes(model: StreamClassifier[Any]) -> IntArray:
 
 
 def learn_statistics(
-    model: StreamClassifier[Any], blocks: Sequence[BlockStatistics]
+    model: StreamClassifier, blocks: Sequence[BlockStatistics]
 ) -> None:
-    """Learn a group of blocks of a mini-batch from what they, in order, teach.
+    """Learn a group of blocks of a mini-batch from their statistics, in order.
 
     The groups are those of `learned_together`.
     """
-    if len(blocks) > 1 and model._first_block_alone(model._state):
+    if len(blocks) > 1 and model._learner().first_block_alone(model._state):
         raise ValueError(
-            f"{type(model).__name__} learns the first block of its first mini-batch by "
-            "itself, before the others are observed"
+            f"{type(model).__name__} must learn the first block of its first "
+            "mini-batch before the others are observed"
         )
     if is_balanced(model._class_weight):
         counts = counts_of_classes(model)
         for block in blocks:
             counts += np.bincount(block.y, minlength=counts.shape[0])
         model._class_counts = counts
-    model._state = model._learn_blocks(model._state, blocks)
+    model._state = model._learner().learn_blocks(model._state, blocks)
 
 
 def learn_rows(
-    model: StreamClassifier[Any], rows: RowBlocks, *, probabilities: bool = False
+    model: StreamClassifier, rows: RowBlocks, *, probabilities: bool = False
 ) -> list[BlockStatistics]:
-    """Learn a mini-batch of neighbouring blocks in this process; return its blocks."""
+    """Learn a mini-batch of adjacent blocks in this process; return its blocks."""
     n = rows.numbers.shape[0]
     found = []
     for blocks in learned_together(model, range(-(-n // BLOCK_ROWS))):
@@ -227,19 +226,19 @@ def learn_rows(
     return found
 
 
-def learned_together(model: StreamClassifier[Any], blocks: range) -> list[range]:
-    """Return a mini-batch's blocks in the groups that are learned one after the other.
+def learned_together(model: StreamClassifier, blocks: range) -> list[range]:
+    """Return the groups of a mini-batch's blocks that are learned one after the other.
 
-    There is one, of all blocks, unless the first has to be learned alone. A group is
-    observed by the model after the group before.
+    There is one group of all blocks, unless the first has to be learned alone. A group
+    is observed with the model that has learned the previous group.
     """
-    if len(blocks) > 1 and model._first_block_alone(model._state):
+    if len(blocks) > 1 and model._learner().first_block_alone(model._state):
         return [blocks[:1], blocks[1:]]
     return [blocks]
 
 
 def _choose(rows: RowBlocks, blocks: range) -> RowBlocks:
-    """Return neighbouring blocks among those of a mini-batch."""
+    """Return adjacent blocks of a mini-batch."""
     part = slice(BLOCK_ROWS * blocks.start, BLOCK_ROWS * blocks.stop)
     starts: Sequence[int] = range(0, rows.numbers.shape[0], BLOCK_ROWS)
     if rows.starts is not None:
@@ -255,7 +254,7 @@ def _choose(rows: RowBlocks, blocks: range) -> RowBlocks:
 
 
 def learn_mini_batches(
-    model: StreamClassifier[Any],
+    model: StreamClassifier,
     X: Any,
     y: ArrayLike,
     batch_size: int | None = None,
@@ -268,13 +267,14 @@ def learn_mini_batches(
     ----------
     model
         `RPNBClassifier` with a `batch_size`, `GaussianNB`, `MajorityClass`, or
-        `PooledClassifier` with members that are mergeable.
-    X : array-like of shape (n, p)
-        Observations.
-    y : array-like of shape (n,)
-        Their labels.
+        `PooledClassifier` with members="mergeable".
+    X : array-like of shape (n_samples, n_features)
+        Samples.
+    y : array-like of shape (n_samples,)
+        Class labels.
     batch_size
-        Rows of a mini-batch, for models without a parameter of this name; None is all.
+        Number of rows per mini-batch, for models without this parameter; None stands
+        for all.
     classes
         Classes that may be predicted from the first row on.
     sample_weight
@@ -282,18 +282,22 @@ def learn_mini_batches(
 
     Returns
     -------
-    array of shape (n,)
-        The predicted labels, each by the model before the row's mini-batch; by that
-        after the first block where it was learned by itself.
+    ndarray of shape (n_samples,)
+        Predicted labels, each by the model before the row's mini-batch, or by the model
+        after the first block if that was learned alone.
     """
     size = check_batch_size(model, batch_size)
-    rows = check_rows(model, X, sparse=model._accepts_sparse)
+    rows = check_rows(model, X, sparse=model._learner().accepts_sparse)
     labels = as_labels(y)
     weight = _ONE
     if sample_weight is not None:
-        weight = check_weight(sample_weight, labels.shape[0], model._weight_limits)
+        weight = check_weight(
+            sample_weight, labels.shape[0], model._learner().weight_limits
+        )
         if not weight.all():
-            raise ValueError("sample_weight must be above 0: leave other rows out")
+            raise ValueError(
+                "sample_weight must be above 0: leave out rows of weight 0"
+            )
     begin_rows(model, rows.shape[1], labels, classes)
     accept_rows(model, X, first=False)
     numbers = encode(labels, model.classes_, model._index)
@@ -317,45 +321,40 @@ def model_to_bytes(model: Any) -> bytes:
 
 
 def model_from_bytes(content: bytes, earlier: Any = None) -> Any:
-    """Return the model that `model_to_bytes` made bytes of.
+    """Return the model from the bytes of `model_to_bytes`.
 
-    If `earlier` is a model with the same parameters, what follows from them is taken
-    from it rather than computed again.
+    If `earlier` is a model with the same parameters, what they determine, such as the
+    projections, is taken from it instead of being computed again.
 
     Raises
     ------
     ModelFileError
-        If the bytes are no model of this version of rpnb.
+        If the bytes do not hold a model of this version of rpnb.
     """
-    with NamedTemporaryFile(suffix=".rpnb") as file:
-        file.write(content)
-        file.flush()
-        return _model_from_file(file.name, earlier)
-
-
-def _model_from_file(path: str, earlier: Any) -> Any:
-    name = read_metadata(path).get("estimator")
+    file = BytesIO(content)
+    name = read_metadata(file).get("estimator")
     if name == FrozenRPNB.__name__:
-        return FrozenRPNB.load(path)
+        return FrozenRPNB.load(file)
     found = find_learner(name) if isinstance(name, str) else None
     if found is None or found.estimator.__name__ != name:
         raise ModelFileError(
-            f"the bytes hold a {name!r}, which is no learner of this version of rpnb"
+            f"the bytes hold a {name!r}, which this version of rpnb cannot load"
         )
     learner = found.estimator
-    metadata, arrays = read_model(path)
+    metadata, arrays = read_model(file)
     if (
         type(earlier) is not learner
         or earlier._parameters_to_json() != metadata["parameters"]
         or earlier.n_features_in_ != metadata["n_features_in"]
     ):
-        return learner.load(path)
+        return learner.load(file)
     classes = np.array(metadata["classes"], np.dtype(metadata["classes_dtype"]))
     earlier._class_counts = None
     earlier._set_classes(classes)
     earlier._class_counts = arrays.pop(COUNTS, None)
-    M = classes.shape[0]
-    earlier._state = earlier._reload_state(earlier._state, metadata["state"], arrays, M)
+    earlier._state = earlier._learner().reload(
+        earlier._state, metadata["state"], arrays, classes, earlier.n_features_in_
+    )
     earlier._set_thresholds = arrays.get(ENTRY)
     asking = arrays.get(ASKING)
     earlier._asking = None if asking is None else Asking.from_array(asking)
@@ -368,22 +367,23 @@ class RowScores(NamedTuple):
     labels: LabelArray
     """(n,) the predicted labels"""
     scores: FloatArray
-    """(n, M) of each class, the largest wins; the logarithms of the probabilities for
-    learners that have no others"""
+    """(n, M) score of each class, the largest wins; logarithms of the probabilities for
+    learners that have no other scores"""
     probabilities: FloatArray
     """(n, M)"""
 
 
 def score_rows(model: Any, X: Any) -> RowScores:
-    """Return labels, scores and probabilities of rows, as the model's own methods do.
+    """Return labels, scores and probabilities of rows, as the model's methods would.
 
-    The scores are computed once, where methods called one by one would do it twice.
+    The scores are computed once; separate calls would compute them twice.
     """
     labels = model.predict(X)
     if isinstance(model, FrozenRPNB):
         return RowScores(labels, model._scores(X), model.predict_proba(X))
     if isinstance(model, RPNBClassifier):
-        scores = model._scores(model._rows_to_predict(X))
-        return RowScores(labels, scores, exp(model._log_probabilities(scores)))
+        learner, state = model._learner(), model._state
+        scores = learner.scores(state, model._rows_to_predict(X))
+        return RowScores(labels, scores, exp(learner.of_scores(state, scores)))
     logarithms: FloatArray = model.predict_log_proba(X)
     return RowScores(labels, logarithms, exp(logarithms))

@@ -1,34 +1,23 @@
-"""How models look in notebooks: scikit-learn's diagram, and a line of facts below."""
+"""Display of models in notebooks: scikit-learn's diagram and a line of facts."""
 
 import pickle
 from html import escape
 from typing import Any
 
-# Classes that are named.
+# Number of classes named, and of letters of each name.
 _NAMED, _LETTERS = 6, 24
-# Colours are those of the notebook, light or dark.
+# No colours: the notebook's own suit its light and dark themes.
 _STYLE = "margin:0.4em 0 0.2em;font-size:0.92em;line-height:1.4;opacity:0.85"
 
 
-class NotebookView:
-    """Mixin, before `BaseEstimator`: a representation in HTML with a line of facts."""
-
-    def _repr_html_inner(self) -> str:
-        return self._with_facts(super()._repr_html_inner())  # type: ignore[misc]
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
-        if "text/html" in bundle:  # scikit-learn may be told to show text only
-            bundle["text/html"] = self._with_facts(bundle["text/html"])
-        return bundle
-
-    def _with_facts(self, diagram: str) -> str:
-        facts = " · ".join(escape(each) for each in facts_of(self))
-        return f'{diagram}<div class="rpnb-facts" style="{_STYLE}">{facts}</div>'
+def with_facts(model: Any, diagram: str) -> str:
+    """Return scikit-learn's diagram of a model with a line of facts below."""
+    facts = " · ".join(escape(each) for each in facts_of(model))
+    return f'{diagram}<div class="rpnb-facts" style="{_STYLE}">{facts}</div>'
 
 
 def facts_of(model: Any) -> list[str]:
-    """Return what is known of a model: classes, features, rows, updates, size."""
+    """Return facts about a model: classes, features, rows, updates, size."""
     if not hasattr(model, "classes_"):
         return [f"{type(model).__name__} that has seen no rows yet"]
     names = [_short(str(label)) for label in model.classes_[:_NAMED]]
@@ -39,8 +28,8 @@ def facts_of(model: Any) -> list[str]:
         f"{_counted(len(model.classes_), 'class', 'classes')}: {', '.join(names)}",
         _counted(model.n_features_in_, "feature", "features"),
     ]
-    if hasattr(model, "n_seen_"):
-        facts.append(f"{_counted(model.n_seen_, 'row', 'rows')} seen")
+    if hasattr(model, "n_samples_seen_"):
+        facts.append(f"{_counted(model.n_samples_seen_, 'row', 'rows')} seen")
         facts.append(_counted(model.n_updates_, "update", "updates"))
     else:
         facts.append("does not learn")
@@ -57,7 +46,7 @@ def _short(text: str) -> str:
 
 
 def _bytes(size: int) -> str:
-    """Return a size in words.
+    """Return a size with its unit.
 
     >>> _bytes(980), _bytes(20_480), _bytes(3_500_000)
     ('980 bytes', '20 kB', '3.5 MB')
@@ -68,7 +57,7 @@ def _bytes(size: int) -> str:
 
 
 class _Counter:
-    """A file that counts what is written to it, and keeps nothing."""
+    """A file that counts the bytes written to it and discards them."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -80,10 +69,10 @@ class _Counter:
 
 
 def size_of(model: Any) -> int | None:
-    """Return the bytes of a learner's pickle, or None where it cannot be pickled.
+    """Return the size of a learner's pickle, or None if it cannot be pickled.
 
-    The pickle is counted and thrown away; nothing is ever read from one. Unlike the
-    process's memory this is the learner's alone, and the same for every library.
+    The pickle is only counted, and never read. Unlike the memory of the process, this
+    is the size of the learner alone, and comparable between libraries.
     """
     counter = _Counter()
     try:

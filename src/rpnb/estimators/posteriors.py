@@ -9,8 +9,8 @@ from rpnb.core.kernels.elementary import exp, log
 def log_posteriors(scores: FloatArray) -> FloatArray:
     """Normalise scores (n, M) to log posteriors: each row's exponentials add up to 1.
 
-    A row without any score, all of them minus infinity, has equal ones: so after a
-    reset, before any class has been seen again. Writes into `scores`.
+    A row whose scores are all minus infinity, as after a reset before any class is seen
+    again, gets equal posteriors. Writes into `scores`.
     """
     highest = scores.max(axis=1, keepdims=True)
     scores[highest[:, 0] == -np.inf] = 0.0

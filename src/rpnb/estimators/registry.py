@@ -1,4 +1,4 @@
-"""The learners of this package by name: one list for baselines, studies and commands.
+"""Registry of learners by name, for baselines, studies and commands.
 
 Besides `PooledClassifier` and `RPNBClassifier`, a learner is any class that a module of
 `rpnb.estimators.learners` exports in its `__all__`; there is nothing to register. Its
@@ -23,7 +23,7 @@ Family = Literal[
 RPNB = "RPNB"
 #: The name of `PooledClassifier` among the learners.
 POOLED = "Pooled"
-#: The learner that commands, client and service take if none is named.
+#: The default learner of commands, client and service.
 DEFAULT = POOLED
 #: Other names of learners.
 ALIASES: Mapping[str, str] = {
@@ -31,8 +31,6 @@ ALIASES: Mapping[str, str] = {
     "PooledClassifier": POOLED,
     "RPNBClassifier": RPNB,
 }
-#: The learners that `rpnb compare` compares if none are named.
-COMPARED = (POOLED, RPNB, "AROW", "SCW", "PA", "GaussianNB")
 
 # The order of these modules, and of the classes in them, is that of the names.
 _MODULES: tuple[tuple[str, Family], ...] = (
@@ -46,7 +44,7 @@ _MODULES: tuple[tuple[str, Family], ...] = (
 )
 
 
-# "Take it …"
+# "Use it …"
 _WHEN: Mapping[str, str] = {
     POOLED: "first: the lowest error on most data; scales features itself, takes "
     "missing values, nothing to tune (the default)",
@@ -82,7 +80,7 @@ class RegisteredLearner:
     """A learner that can be found by name."""
 
     name: str
-    estimator: type[StreamClassifier[Any]]
+    estimator: type[StreamClassifier]
     family: Family
 
     @property
@@ -93,7 +91,7 @@ class RegisteredLearner:
 
     @property
     def when(self) -> str:
-        """When to take it: the end of a sentence that begins with "take it"."""
+        """When to use it: completes a sentence that begins with "use it"."""
         return _WHEN[self.name]
 
     @property
@@ -126,6 +124,15 @@ def learners() -> Mapping[str, RegisteredLearner]:
     return MappingProxyType(found)
 
 
+def stream_parameters(model: Any) -> dict[str, Any]:
+    """Return the parameters of a model that learns samples in the order they arrive.
+
+    All but `shuffle`, which concerns `fit` alone.
+    """
+    given: dict[str, Any] = model.get_params(deep=False)
+    return {name: value for name, value in given.items() if name != "shuffle"}
+
+
 @cache
 def _spellings() -> Mapping[str, str]:
     """Return the spelling of each name and alias, by the name in lower case.
@@ -139,9 +146,10 @@ def _spellings() -> Mapping[str, str]:
 
 
 def spelled(name: str) -> str | None:
-    """Return a learner's name as it is spelled here, None if there is no such learner.
+    """Return a learner's name in its canonical spelling, None if there is none.
 
-    Case does not matter. A class has the short name of its learner; other aliases stay.
+    Case does not matter. A class name becomes the short name of its learner; other
+    aliases stay.
 
     >>> [spelled(name) for name in ("pooled", "RPNBClassifier", "scw", "forest")]
     ['Pooled', 'RPNB', 'SCW', None]

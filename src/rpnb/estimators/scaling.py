@@ -1,4 +1,4 @@
-"""Rows of a user scaled by a running scale: dense or sparse, learned from or not."""
+"""Running scale applied to dense or sparse rows, with or without learning them."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -16,7 +16,7 @@ from rpnb.core.kernels.running_scale import (
 )
 from rpnb.estimators.saving.schema import ArraySchema, counts, flags, reals
 
-#: Deviations beyond which scaled values are clipped, where nothing else is said.
+#: Default number of standard deviations at which scaled values are clipped.
 CLIP: Final = 3.0
 
 _ONE = np.ones(1)
@@ -39,9 +39,9 @@ def learn_scale(
     """Return rows X (n, p), each scaled by those before it, and learn their scale.
 
     A row whose number in `y` is negative is not learned; mini-batches of `size` rows
-    are scaled by the rows before them. The form of the first rows learned decides: of
-    sparse rows the scale is not centred, and they stay sparse; a centred one makes
-    later sparse rows dense.
+    are scaled by the rows before them. The first rows learned decide whether the scale
+    is centred: if they are sparse it is not, and sparse rows stay sparse; a centred
+    scale makes later sparse rows dense.
     """
     n = X.shape[0]
     if issparse(X) and scale.seen[0] == 0 and (y >= 0).any():
@@ -62,7 +62,7 @@ def scale_to_arrays(scale: RunningScale) -> dict[str, NDArray[Any]]:
 
 
 def scale_schema(p: int) -> dict[str, ArraySchema]:
-    """Return what the arrays of a scale of p features must be."""
+    """Return the schema of the arrays of a scale of p features."""
     return {
         "scale.mean": reals(p),
         # Squares of large values, times large weights, are beyond double precision.
@@ -75,7 +75,7 @@ def scale_schema(p: int) -> dict[str, ArraySchema]:
 
 
 def scale_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> RunningScale:
-    """Return the scale that `scale_to_arrays` made arrays of."""
+    """Return the scale from the arrays of `scale_to_arrays`."""
     start = "scale."
     held: dict[str, Any] = {
         name.removeprefix(start): array

@@ -1,7 +1,7 @@
-"""Rows that were predicted and wait for their labels, with what members said of them.
+"""Rows that were predicted and wait for their labels, with the members' scores.
 
-A model keeps them, and so does its file. There are at most `MOST_WAITING`: beyond
-that, the oldest are forgotten, as their labels may never come.
+They are part of the model and of its file. There are at most `MOST_WAITING`: beyond
+that, the oldest are dropped, as their labels may never arrive.
 """
 
 import json
@@ -23,7 +23,7 @@ from rpnb.estimators.saving.schema import (
 )
 from rpnb.labels import LabelIndex
 
-#: Rows that wait at most.
+#: Largest number of waiting rows.
 MOST_WAITING: Final = 100_000
 #: Names of arrays in a model file.
 NUMBER, IDS, ROWS, SCORES = (
@@ -37,15 +37,15 @@ class WaitingRows:
 
     classes: LabelArray
     outputs: tuple[str, ...]
-    """the classes and outputs of which there are scores"""
+    """the classes and outputs that the scores are for"""
     number: int = 0
-    """of the next row"""
+    """number of the next row"""
     rows: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     """by number: the row (p,) and its scores (K, M)"""
 
     @property
     def ids(self) -> IntArray:
-        """The numbers (w,) of the rows that wait, ascending."""
+        """Numbers (w,) of the waiting rows, ascending."""
         return np.array([*self.rows], np.int64)
 
     def add(self, X: FloatArray, scores: FloatArray) -> IntArray:
@@ -59,7 +59,7 @@ class WaitingRows:
         return ids
 
     def check(self, ids: Any) -> list[int]:
-        """Return numbers of rows that wait, or say which do not."""
+        """Return the numbers of waiting rows; refuse rows that do not wait."""
         given = np.asarray(ids)
         if given.size == 0:
             return []
@@ -69,7 +69,7 @@ class WaitingRows:
             )
         found: list[int] = given.tolist()
         if len(set(found)) < len(found):
-            raise ValueError("ids must not hold a row twice")
+            raise ValueError("ids must not contain a number twice")
         missing = [i for i in found if i not in self.rows]
         if missing:
             more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
@@ -94,8 +94,8 @@ class WaitingRows:
     def align(self, classes: LabelArray, outputs: Sequence[str]) -> None:
         """Arrange all scores by these classes and outputs.
 
-        A class that was not known has no score, −∞; an output that did not exist had no
-        opinion: 0 for all classes that were known.
+        The score of a class that was not known is −∞; an output that did not exist
+        scores 0 for all known classes.
         """
         outputs = tuple(outputs)
         if classes is self.classes and outputs == self.outputs:
@@ -115,10 +115,10 @@ class WaitingRows:
             self.rows[i] = (x, new)
         self.classes, self.outputs = classes, outputs
 
-    # Bytes, for those who keep rows elsewhere
+    # Bytes, for callers that keep rows themselves
 
     def pack(self, scores: FloatArray) -> list[bytes]:
-        """Return scores (n, K, M) of the present classes and outputs, row by row."""
+        """Return scores (n, K, M) of the current classes and outputs, row by row."""
         names = [self.classes.tolist(), list(self.outputs)]
         header = json.dumps(names).encode()
         start = struct.pack("<I", len(header)) + header
@@ -157,7 +157,7 @@ class WaitingRows:
 def waiting_schema(
     shapes: Mapping[str, tuple[int, ...]], p: int, K: int, M: int
 ) -> dict[str, ArraySchema]:
-    """Return what a file with rows of p numbers must hold of those that wait."""
+    """Return the schema of waiting rows of p numbers in a file."""
     length = min(shapes[IDS][0] if shapes.get(IDS) else 0, MOST_WAITING)
     return {
         NUMBER: counts(1),
@@ -170,11 +170,11 @@ def waiting_schema(
 def waiting_from_arrays(
     arrays: dict[str, NDArray[Any]], classes: LabelArray, outputs: Sequence[str]
 ) -> WaitingRows:
-    """Return the rows that `to_arrays` made arrays of; takes these out of `arrays`."""
+    """Return the rows from the arrays of `to_arrays`, removing these from `arrays`."""
     number, ids = int(arrays.pop(NUMBER)[0]), arrays.pop(IDS)
     X, scores = arrays.pop(ROWS), arrays.pop(SCORES)
     if (np.diff(ids) <= 0).any() or (ids >= number).any() or number > MOST_COUNTED:
-        raise ValueError("its waiting rows are not numbered in their order")
+        raise ValueError("its waiting rows are not numbered in order")
     if (scores == np.inf).any():
         raise ValueError("its waiting rows have an infinite score")
     waiting = WaitingRows(classes, tuple(outputs))

@@ -1,4 +1,4 @@
-"""Metrics of predictions, and prequential evaluation of learners on a stream."""
+"""Prequential evaluation of learners on a stream, and metrics of predictions."""
 
 from rpnb.evaluate.confusion import confusion_counts
 from rpnb.evaluate.differences import Difference

@@ -1,4 +1,4 @@
-"""When rows and their labels arrive: reading `delay`, `arrival` and `moment`."""
+"""Arrival times of rows and labels: the parameters `delay`, `arrival`, `moment`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,40 +7,40 @@ from typing import Any
 import numpy as np
 
 from rpnb.core.kernels.arrays import IntArray
-from rpnb.evaluate.blocks import Block
 from rpnb.evaluate.delays import TimeArray, never
+from rpnb.evaluate.stream_blocks import Block
 
 
 @dataclass(frozen=True)
 class ArrivalTimes:
-    """When rows and labels arrive, as the user gave it."""
+    """Arrival times of rows and labels, as given by the user."""
 
     delay: Any = None
-    """a scalar, one value per row of a table, or the name of a column"""
+    """delay of labels: a scalar, one value per row of a table, or a column name"""
     arrival: Any = None
-    """as the delay, but no scalar; at most one of the two is given"""
+    """arrival times of labels, one per row or a column name; excludes `delay`"""
     moment: Any = None
-    """one value per row of a table, the name of a column, or None for row numbers"""
+    """times of the rows, one per row or a column name; None for row numbers"""
 
     def __post_init__(self) -> None:
         if self.delay is not None and self.arrival is not None:
-            raise ValueError("delay and arrival must not both be given: one is enough")
+            raise ValueError("delay and arrival cannot both be given: choose one")
         if self.moment is not None and self.immediate:
-            raise ValueError("moment must come with delay or arrival, got it alone")
+            raise ValueError("moment needs delay or arrival, got neither")
         if self.arrival is not None and _is_scalar(self.arrival):
             raise TypeError(
                 "arrival must hold one time per row, or name a column, got "
-                f"{self.arrival!r}; delay may be one number for all rows"
+                f"{self.arrival!r}; use delay for one number for all rows"
             )
 
     @property
     def immediate(self) -> bool:
-        """Whether every label comes with its row."""
+        """Whether every label arrives with its row."""
         return self.delay is None and self.arrival is None
 
     @property
     def columns(self) -> list[str]:
-        """The columns that hold times and are not features."""
+        """Names of the columns that hold times, and are not features."""
         given = (self.delay, self.arrival, self.moment)
         return [each for each in given if isinstance(each, str)]
 
@@ -53,8 +53,8 @@ class ArrivalTimes:
             if n is None:
                 raise TypeError(
                     f"{name} must be {'one number or ' if name == 'delay' else ''}the "
-                    "name of a column where the stream comes in chunks or rows, got "
-                    "an array"
+                    "name of a column if the stream consists of chunks or rows, got an "
+                    "array"
                 )
             if np.shape(values) != (n,):
                 raise ValueError(
@@ -65,7 +65,7 @@ class ArrivalTimes:
     def read(self, block: Block, last: Any) -> tuple[TimeArray, TimeArray]:
         """Return the moments and the labels' arrival times of a block's rows.
 
-        `last` is the moment of the row before, or None.
+        `last` is the moment of the previous row, or None.
         """
         numbers: IntArray = np.arange(block.start, block.stop)
         moment: TimeArray = numbers
@@ -87,7 +87,7 @@ class ArrivalTimes:
                     f"numbers where it does not; got {delay.dtype} and {moment.dtype}"
                 )
             zero = np.timedelta64(0, "ns") if delay.dtype.kind == "m" else 0
-            _refuse("delay", delay < zero, delay, block.start, "at least 0")
+            _refuse("delay", delay < zero, delay, block.start, "be at least 0")
             arrival = moment + delay
         return _as_numbers(moment, arrival, block.start)
 
@@ -114,7 +114,7 @@ class ArrivalTimes:
 
 
 def column(block: Block, name: str) -> Any:
-    """Return a named column of a block; an error says if there is none."""
+    """Return a column of a block by name; refuse an unknown name."""
     X = block.X
     if isinstance(X, list):
         for i, x in enumerate(X):
@@ -123,7 +123,7 @@ def column(block: Block, name: str) -> Any:
         return np.array([x[name] for x in X])
     if not hasattr(X, "columns"):
         raise TypeError(
-            f"the column {name!r} needs rows with names, a frame or dicts, got "
+            f"the column {name!r} needs named features, a frame or dicts, got "
             f"{type(X).__name__}"
         )
     if name not in X.columns:
@@ -151,13 +151,13 @@ def _times(name: str, values: Any, start: int) -> TimeArray:
     if times.dtype.kind == "m":
         return times.astype("timedelta64[ns]")
     if times.dtype.kind == "f":
-        _refuse(name, np.isnan(times), times, start, "a number, inf for never")
+        _refuse(name, np.isnan(times), times, start, "be a number, or inf for never")
         return times.astype(np.float64)
     return times.astype(np.int64)
 
 
 def _stamps(values: Sequence[Any]) -> TimeArray:
-    """Return Python's time stamps or durations as an array of nanoseconds."""
+    """Return Python time stamps or durations as an array of nanoseconds."""
     import datetime as dt
 
     if any(isinstance(value, int | float) for value in values):
@@ -171,14 +171,14 @@ def _stamps(values: Sequence[Any]) -> TimeArray:
 
 
 def _check_order(moment: TimeArray, last: Any, start: int) -> None:
-    """Refuse moments that are missing or earlier than that of the row before."""
+    """Refuse moments that are missing, or earlier than the previous one."""
     missing = np.isnat(moment) if moment.dtype.kind == "M" else ~np.isfinite(moment)
-    _refuse("moment", missing, moment, start, "known and finite")
+    _refuse("moment", missing, moment, start, "be known and finite")
     plain = _plain(moment)
     before = plain[:1] if last is None else np.array([last])
     steps = np.concatenate([before, plain])
     wrong = steps[1:] < steps[:-1]
-    _refuse("moment", wrong, moment, start, "not earlier than that of the row before")
+    _refuse("moment", wrong, moment, start, "not be earlier than in the previous row")
 
 
 def _as_numbers(
@@ -191,7 +191,9 @@ def _as_numbers(
         m, a = m.astype(np.float64), a.astype(np.float64)
     if missing is not None:
         a = np.where(missing, never(a), a)
-    _refuse("arrival", a < m, arrival, start, "not earlier than the moment of its row")
+    _refuse(
+        "arrival", a < m, arrival, start, "not be earlier than the moment of its row"
+    )
     return m, a
 
 
@@ -201,9 +203,7 @@ def _plain(times: TimeArray) -> TimeArray:
 
 
 def _refuse(name: str, wrong: Any, values: Any, start: int, rule: str) -> None:
-    """Raise an error that names the first wrong value and its row, if there is one."""
+    """Raise an error for the first wrong value, with its row, if there is one."""
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValueError(
-            f"{name} must be {rule}, got {values[row]} in row {start + row}"
-        )
+        raise ValueError(f"{name} must {rule}, got {values[row]} in row {start + row}")

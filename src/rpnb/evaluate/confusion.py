@@ -1,12 +1,12 @@
 r"""Counts of a stream's rows by true class and prediction, in bounded memory.
 
-`Confusion` keeps them for three spans of rows. After i rows, for a loss L(k) of row k,
+`Confusion` keeps counts for three spans of rows. After i rows, with loss L(k) of row k,
 as in Gama, Sebastião & Rodrigues, "On evaluating stream learning algorithms" (Machine
 Learning 90, 2013):
 
-* cumulative, every row alike: $P(i) = \frac1i \sum_{k=1}^i L(k)$;
+* cumulative, all rows alike: $P(i) = \frac1i \sum_{k=1}^i L(k)$;
 * window, the last w rows: $P_w(i) = \frac1w \sum_{k=i-w+1}^i L(k)$;
-* fading, by a factor α: $P_α(i) = \sum_k α^{i-k} L(k) \big/ \sum_k α^{i-k}$.
+* fading, with a factor α: $P_α(i) = \sum_k α^{i-k} L(k) \big/ \sum_k α^{i-k}$.
 
 Metrics other than the error are computed from the counts of the same rows with the same
 weights.
@@ -35,29 +35,30 @@ from rpnb.labels import NO_LABEL
 Span: TypeAlias = Literal["cumulative", "window", "fading"]
 SPANS: tuple[Span, ...] = get_args(Span)
 
-# Rows of a stream after which counts are remembered, at most.
+# Largest number of places at which counts are recorded.
 _PLACES = 256
-# What a probability of 0 is replaced by in a logarithm, as in scikit-learn.
+# Replacement of a probability of 0 in logarithms, as in scikit-learn.
 _SMALLEST = float(np.finfo(np.float64).eps)
 
 
 def confusion_counts(truth: IntArray, answers: IntArray, M: int) -> IntArray:
-    """Count the rows of each true class by their prediction.
+    """Return the confusion matrix: rows counted by true class and prediction.
 
     Parameters
     ----------
-    truth : (n,)
+    truth : array of shape (n,)
         Numbers 0 .. M-1 of the true classes.
-    answers : (n,)
+    answers : array of shape (n,)
         Numbers of the predicted classes, or -1 for a row without a prediction.
-    M
+    M : int
         Number of classes.
 
     Returns
     -------
-    (M, M + 1)
-        Entry (i, j): rows of class i predicted as j. The last column has the rows
-        without a prediction; they are mistakes, but no class's false positives.
+    array of shape (M, M + 1)
+        Entry (i, j) is the number of rows of class i predicted as j. The last column
+        counts the rows without a prediction: they are mistakes, but not false positives
+        of any class.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def confusion_counts(truth: IntArray, answers: IntArray, M: int) -> IntArray:
     truth, answers = np.asarray(truth), np.asarray(answers)
     if truth.ndim != 1 or truth.shape != answers.shape:
         raise ValueError(
-            "truth and answers must be as long as each other and one-dimensional, got "
+            "truth and answers must be one-dimensional and of equal length, got "
             f"shapes {truth.shape} and {answers.shape}"
         )
     _check_numbers("truth", truth, 0, M)
@@ -98,11 +99,11 @@ def _count(
 
 
 def log_losses(probability: FloatArray | None, n: int) -> FloatArray:
-    """Return −log of the probabilities that n true classes were given.
+    """Return the log-loss of n rows: −log of the probability of the true class.
 
-    A probability below the spacing of floats at 1 counts as that, as in scikit-learn.
-    So does NaN, which some learners give where they should not. NaN where there are no
-    probabilities.
+    Probabilities are clipped from below at the spacing of floats at 1, as in
+    scikit-learn, and so is NaN, which some learners return by mistake. Without
+    probabilities, all losses are NaN.
     """
     if probability is None:
         return np.broadcast_to(np.float64(nan), n)
@@ -110,7 +111,7 @@ def log_losses(probability: FloatArray | None, n: int) -> FloatArray:
 
 
 class ProbabilityDetails(NamedTuple):
-    """More about the probabilities of rows than one number each."""
+    """Further statistics of the probabilities of rows."""
 
     brier: FloatArray
     """(n,) Brier scores"""
@@ -122,7 +123,7 @@ class ProbabilityDetails(NamedTuple):
     """bins of the probabilities of all classes"""
 
     def some(self, rows: Any) -> "ProbabilityDetails":
-        """Return the details of the rows that a mask, an index or a slice chooses."""
+        """Return the details of rows selected by a mask, an index or a slice."""
         brier, confidence, covered, scores = self
         return ProbabilityDetails(
             brier[rows], confidence[rows], covered[rows], scores.some(rows)
@@ -147,11 +148,11 @@ class ScoredRows(NamedTuple):
     predicted: IntArray
     """(n,) numbers of the predicted classes, −1 for none"""
     repeats: BoolArray
-    """(n,) whether the true class is that of the row before"""
+    """(n,) whether the true class is the same as in the previous row"""
     loss: FloatArray
-    """(n,) minus the log of the true class's probability; NaN where not known"""
+    """(n,) log-loss; NaN if probabilities are unknown"""
     details: ProbabilityDetails | None = None
-    """None where probabilities are not known"""
+    """None if probabilities are unknown"""
 
     def last(self, n: int) -> "ScoredRows":
         """Return the last n rows, or all if there are fewer."""
@@ -162,15 +163,20 @@ class ScoredRows(NamedTuple):
         return ScoredRows(*columns)
 
     def followed_by(self, rows: "ScoredRows") -> "ScoredRows":
-        """Return these rows and then others."""
+        """Return these rows followed by others."""
         pairs = zip(self[:4], rows[:4], strict=True)
         columns: list[Any] = [np.concatenate(pair) for pair in pairs]
         if self.details is not None and rows.details is not None:
             columns.append(join_details([self.details, rows.details]))
         return ScoredRows(*columns)
 
-    def reliability(self, weight: FloatArray) -> FloatArray | None:
-        """Return weight, confidence and correctness, summed by bins of confidence."""
+    def reliability(
+        self, weight: FloatArray, before: FloatArray | None = None
+    ) -> FloatArray | None:
+        """Return sums of weight, confidence and correctness by bin of confidence.
+
+        If given, the sums `before` are continued row by row.
+        """
         if self.details is None:
             return None
         confidence = np.nan_to_num(self.details.confidence)
@@ -178,10 +184,12 @@ class ScoredRows(NamedTuple):
         weight = weight * (self.predicted != NO_LABEL)
         right = weight * (self.predicted == self.truth)
         columns = (weight, weight * confidence, right)
-        return np.stack([np.bincount(bins, c, N_BINS) for c in columns], axis=1)
+        sums = np.zeros((N_BINS, 3)) if before is None else before.copy()
+        np.add.at(sums, bins, np.stack(columns, axis=1))
+        return sums
 
     def totals(self, counts: Counts, weight: FloatArray | None = None) -> Totals:
-        """Return the sums over these rows, with counts that are made already."""
+        """Return the sums over these rows, whose `counts` are known."""
         w = np.ones(len(self.truth)) if weight is None else weight
         details = self.details
         return Totals(
@@ -197,17 +205,17 @@ class ScoredRows(NamedTuple):
 
 
 class Confusion:
-    """Counts of one learner's predictions along a stream.
+    """Counts of one learner's predictions on a stream.
 
-    The window has w rows; α is `fading`, None to leave that span out.
+    `window` is the number of rows w; `fading` is α, or None to leave that span out.
     """
 
     def __init__(self, window: int = 1000, fading: float | None = None) -> None:
         self.counts: IntArray = np.zeros((0, 1), np.int64)
-        """(M, M + 1) rows by true and predicted class, as of `confusion_counts`"""
+        """(M, M + 1) rows by true and predicted class: see `confusion_counts`"""
         self.mistakes = 0
         self.history = CountHistory()
-        """how many predictions had been right (0) and wrong (1) along the stream"""
+        """correct (0) and wrong (1) predictions so far, at some rows of the stream"""
         self._window, self._fading = window, fading
         self._last: ScoredRows | None = None
         none = np.zeros((N_BINS, 3))
@@ -215,13 +223,13 @@ class Confusion:
         self._faded = self._all._replace(counts=np.zeros((0, 1)))
 
     def add(self, rows: ScoredRows, M: int) -> None:
-        """Count more rows, whose numbers are below M."""
+        """Count more rows, whose class numbers are below M."""
         wrong = rows.predicted != rows.truth
         self.counts = _grown(self.counts, M)
         count_rows(rows.truth, rows.predicted, self.counts)
         self.mistakes += int(np.count_nonzero(wrong))
         self.history.add(wrong, 2)
-        self._all = _joined(self._all, rows.totals(self.counts))
+        self._all = _extended(self._all, rows, self.counts)
         recent = rows.last(self._window)
         if self._last is not None:
             recent = self._last.followed_by(recent).last(self._window)
@@ -230,7 +238,7 @@ class Confusion:
             self._fade(rows, M, self._fading)
 
     def _fade(self, rows: ScoredRows, M: int, fading: float) -> None:
-        """Add rows to the fading sums, which lose weight with each of them."""
+        """Add rows to the fading sums, which decay with each row."""
         n = len(rows.truth)
         weight: FloatArray = np.power(fading, np.arange(n - 1.0, -1.0, -1.0))
         keep = fading**n
@@ -245,12 +253,12 @@ class Confusion:
 
     @property
     def error(self) -> float:
-        """Share of mistakes among all rows so far."""
+        """Error rate over all rows so far."""
         return self.mistakes / max(self.rows, 1)
 
     @property
     def window_error(self) -> float:
-        """Share of mistakes among the last rows."""
+        """Error rate over the window."""
         if self._last is None:
             return 0.0
         return float((self._last.predicted != self._last.truth).mean())
@@ -271,14 +279,14 @@ class Confusion:
     def measure(
         self, metrics: Sequence[Metric]
     ) -> Mapping[Span, Mapping[Metric, float]]:
-        """Return metrics by span and name; NaN where one is not defined."""
+        """Return metrics by span and name; NaN where undefined."""
         return {
             span: _measure(totals, metrics) for span, totals in self.totals().items()
         }
 
 
 def _measure(totals: Totals, metrics: Sequence[Metric]) -> dict[Metric, float]:
-    """Return metrics by name; NaN where there are no rows."""
+    """Return metrics by name; NaN without rows."""
     if totals.weight == 0.0:
         return dict.fromkeys(metrics, nan)
     totals = totals._replace(counts=occurring(totals.counts))
@@ -286,10 +294,10 @@ def _measure(totals: Totals, metrics: Sequence[Metric]) -> dict[Metric, float]:
 
 
 def _joined(before: Totals, new: Totals, keep: float = 1) -> Totals:
-    """Return the sums over rows before, at less weight, and new ones.
+    """Return the sums over earlier rows, at reduced weight, and new rows.
 
-    What is not known of either is not known of both. The counts are those of `new`,
-    which hold the rows before already.
+    A sum that is unknown for either part is unknown. The counts of `new` already
+    include the earlier rows.
     """
     reliability = ranks = None
     if before.reliability is not None and new.reliability is not None:
@@ -308,6 +316,28 @@ def _joined(before: Totals, new: Totals, keep: float = 1) -> Totals:
     )
 
 
+def _extended(before: Totals, rows: ScoredRows, counts: Counts) -> Totals:
+    """Return the sums over earlier and new rows, added one by one.
+
+    To the last bit, they do not depend on how rows are divided into blocks.
+    """
+    totals = _joined(before, rows.totals(counts))._replace(
+        loss=_continued(before.loss, rows.loss)
+    )
+    if (details := rows.details) is None or before.reliability is None:
+        return totals
+    ones = np.ones(len(rows.truth))
+    return totals._replace(
+        brier=_continued(before.brier, details.brier),
+        reliability=rows.reliability(ones, before.reliability),
+    )
+
+
+def _continued(total: float, values: FloatArray) -> float:
+    """Add values to a total, from the first to the last."""
+    return float(np.add.accumulate(np.concatenate([[total], values]))[-1])
+
+
 def _grown(counts: Counts, M: int) -> Counts:
     """Return the counts with room for M classes; the last column stays the last."""
     known = counts.shape[0]
@@ -320,10 +350,10 @@ def _grown(counts: Counts, M: int) -> Counts:
 
 
 class CountHistory:
-    """How often each number had occurred, at places evenly along the stream.
+    """How often each number has occurred, at evenly spaced rows of the stream.
 
-    Places are multiples of a step that doubles whenever there would be too many, so
-    what is kept depends on the rows alone, not on the chunking.
+    The rows are multiples of a step that doubles whenever there would be too many, so
+    that the result does not depend on the chunking.
     """
 
     def __init__(self) -> None:

@@ -1,16 +1,16 @@
-"""Labels that come late: when each is learned.
+"""Late labels: the order in which rows are predicted and labels learned.
 
 Row t of a stream arrives at a moment m(t); moments do not decrease. Its label arrives
 at a(t), not before m(t), or never. The order of events is that of River's
 `stream.simulate_qa`:
 
-1. when row t arrives, labels of rows before it with a ≤ m(t) are learned first, in the
-   order of their arrival, labels that arrive together in the order of their rows;
-2. then row t is predicted;
-3. labels that have not arrived when the last row has been predicted are left over.
+1. When row t arrives, labels of earlier rows with a ≤ m(t) are learned first, in the
+   order of their arrival; labels that arrive together are learned in the order of rows.
+2. Then row t is predicted.
+3. Labels that have not arrived when the last row has been predicted are left over.
 
-So a delay of 0 and one of 1 row are alike: the label is learned before the next row is
-predicted. Without moments, m(t) = t.
+Hence a delay of 0 is the same as one of 1 row: the label is learned before the next row
+is predicted. Without moments, m(t) = t.
 """
 
 from collections.abc import Iterator
@@ -30,12 +30,12 @@ _LAST = np.iinfo(np.int64).max
 
 
 def never(times: TimeArray) -> Any:
-    """Return the time at which nothing arrives any more, in the times' type."""
+    """Return the value for "never", in the type of the times."""
     return _LAST if times.dtype.kind == "i" else np.inf
 
 
 class Event(NamedTuple):
-    """Some rows to be predicted, or learned, or each predicted and learned at once."""
+    """Rows to be predicted, or learned, or each predicted and then learned."""
 
     predict: bool
     learn: bool
@@ -47,10 +47,10 @@ class Events:
     """Rows in the order in which they are predicted or learned."""
 
     rows: IntArray
-    """(e,) their numbers; a row may come twice"""
+    """(e,) numbers of the rows; a row may occur twice"""
     predict: BoolArray
     learn: BoolArray
-    """(e,) what is done with each: at least one of the two, learning last"""
+    """(e,) whether each row is predicted, learned, or predicted and then learned"""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -59,14 +59,14 @@ class Events:
         return Events(self.rows[part], self.predict[part], self.learn[part])
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield runs of rows with which the same is done."""
+        """Yield runs of rows with the same action."""
         edges = self.edges()
         for begin, end in pairwise(edges):
             what = bool(self.predict[begin]), bool(self.learn[begin])
             yield Event(*what, self.rows[begin:end])
 
     def edges(self) -> list[int]:
-        """Return where runs begin, and the end of the last."""
+        """Return the starts of all runs, and the end of the last."""
         p, q = self.predict, self.learn
         inner = np.flatnonzero((p[1:] != p[:-1]) | (q[1:] != q[:-1])) + 1
         return [0, *inner.tolist(), len(self)] if len(self) > 0 else []
@@ -74,12 +74,12 @@ class Events:
 
 @dataclass
 class WaitingRows:
-    """Rows whose labels have not arrived, as far as the stream was read."""
+    """Rows whose labels have not arrived yet."""
 
     rows: IntArray
     """(w,) their numbers"""
     arrival: TimeArray
-    """(w,) when their labels arrive"""
+    """(w,) arrival times of their labels"""
 
     @classmethod
     def none(cls) -> "WaitingRows":
@@ -87,7 +87,7 @@ class WaitingRows:
         return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def advance(self, start: int, moment: TimeArray, arrival: TimeArray) -> Events:
-        """Return the events of the next rows, and keep the labels still to come.
+        """Return the events of the next rows, and keep labels that are still to arrive.
 
         Labels that have arrived by the moment of the last of these rows are learned
         among them, the others by a later call.
@@ -107,7 +107,7 @@ class WaitingRows:
         return _events(start, stop, rows[order], before[order])
 
     def rest(self) -> Events:
-        """Return the labels left over, in the order of their arrival."""
+        """Return the events of all labels left over, in the order of their arrival."""
         order = np.lexsort((self.rows, self.arrival))
         rows = self.rows[order]
         self.rows, self.arrival = rows[:0], self.arrival[:0]

@@ -1,15 +1,15 @@
-r"""Is one learner better than another? Answers that hold at every row at once.
+r"""Confidence sequences for the difference of two learners, valid at all rows at once.
 
-A stream is looked at again and again, and a usual confidence interval that is looked at
-often enough excludes the truth sooner or later. A confidence sequence does not: the
-probability that it *ever* excludes the truth is at most $1 - $ confidence. Here it is
-that of Howard, Ramdas, McAuliffe & Sekhon, "Time-uniform, nonparametric, nonasymptotic
-confidence sequences" (Annals of Statistics 49, 2021), which assumes nothing of the
-stream, not even that its rows are drawn alike.
+Results of a stream are inspected repeatedly, and an ordinary confidence interval that
+is inspected often enough excludes the truth sooner or later. A confidence sequence does
+not: the probability that it *ever* excludes the truth is at most $1 - $ confidence.
+This one is by Howard, Ramdas, McAuliffe & Sekhon, "Time-uniform, nonparametric,
+nonasymptotic confidence sequences" (Annals of Statistics 49, 2021), which makes no
+assumption about the stream, not even that its rows are identically distributed.
 
-$D_i ∈ [-B, B]$ is the loss of one learner in row i less that of another. Let $\bar D_t$
-be its mean over t rows, and $Δ_t$ the mean of what was to be expected of each row,
-given all rows before it. Theorem 4 there, the empirical Bernstein bound, with $c = 2B$:
+$D_i ∈ [-B, B]$ is the loss of one learner in row i minus that of another. Let $\bar
+D_t$ be its mean over t rows, and $Δ_t$ the mean of its conditional expectations given
+all earlier rows. Theorem 4 there, the empirical Bernstein bound, with $c = 2B$:
 
 $$P\bigl(∃ t: |\bar D_t - Δ_t| ≥ u(V_t) / t\bigr) ≤ 2α, \qquad
 V_t = \sum_{i=1}^t (D_i - \bar D_{i-1})^2, \quad \bar D_0 = 0$$
@@ -32,7 +32,7 @@ from scipy.special import zeta
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 
 Loss: TypeAlias = Literal["error", "log_loss"]
-#: The largest loss of a row; a probability below 0.001 counts as that.
+#: The largest loss of a row: probabilities below 0.001 count as 0.001.
 LARGEST: Final[dict[Loss, float]] = {"error": 1.0, "log_loss": float(np.log(1000.0))}
 _ETA, _S = 2.0, 1.4
 _K1 = (_ETA**0.25 + _ETA**-0.25) / np.sqrt(2.0)
@@ -40,7 +40,7 @@ _K2 = (np.sqrt(_ETA) + 1.0) / 2.0
 
 
 def boundary(v: FloatArray, alpha: float, largest: float) -> FloatArray:
-    """Return u(v) of the module's formulas: one side is crossed with probability α."""
+    """Return u(v), the bound that is ever crossed with probability at most α."""
     c, m = 2.0 * largest, largest**2
     v = np.maximum(v, m)
     ell = _S * np.log1p(np.log(v / m) / np.log(_ETA)) + np.log(zeta(_S) / alpha)
@@ -49,20 +49,21 @@ def boundary(v: FloatArray, alpha: float, largest: float) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The mean loss of one learner less that of another, with a confidence sequence.
+    """Mean loss of one learner minus that of another, with a confidence sequence.
 
     Attributes
     ----------
     first, second
         Names of the learners.
     loss
-        "error" or "log_loss".
+        Loss that is compared, "error" or "log_loss".
     confidence
-        Probability that the interval holds the expected difference at all rows at once.
+        Probability that the intervals at all rows contain the expected difference.
     rows
-        Rows predicted so far, at each checkpoint.
+        Number of rows predicted, at each checkpoint.
     mean, low, high
-        The difference, first less second, and its interval at each checkpoint.
+        Difference, first minus second, and the ends of its interval, at each
+        checkpoint.
     """
 
     first: str
@@ -76,14 +77,36 @@ class Difference:
 
     @property
     def better(self) -> str | None:
-        """The learner that is better at the end; None while neither is shown to be."""
+        """Name of the learner that is significantly better at the end, or None.
+
+        Examples
+        --------
+        >>> from rpnb import baselines
+        >>> from rpnb.datasets import streams
+        >>> from rpnb.evaluate import prequential
+        >>> models = {"NB": baselines.GaussianNB(), "PA": baselines.PA()}
+        >>> result = prequential(models, streams.mixture(3000, seed=0), every=100)
+        >>> result.difference("NB", "PA").better
+        'NB'
+        """
         if self.low[-1] <= 0.0 <= self.high[-1]:
             return None
         return self.first if self.high[-1] < 0.0 else self.second
 
     @property
     def since(self) -> int | None:
-        """Rows after which that was seen, and at every checkpoint since."""
+        """Number of rows from which on that learner has always been better, or None.
+
+        Examples
+        --------
+        >>> from rpnb import baselines
+        >>> from rpnb.datasets import streams
+        >>> from rpnb.evaluate import prequential
+        >>> models = {"NB": baselines.GaussianNB(), "PA": baselines.PA()}
+        >>> result = prequential(models, streams.mixture(3000, seed=0), every=100)
+        >>> result.difference("NB", "PA").since < 3000
+        True
+        """
         if self.better is None:
             return None
         end = self.high if self.better == self.first else -self.low
@@ -94,31 +117,69 @@ class Difference:
         loss = self.loss.replace("_", "-")
         figures = f"{self.mean[-1]:+.4f} ({self.low[-1]:+.4f} to {self.high[-1]:+.4f})"
         if self.better is None:
-            return f"{self.first} and {self.second}: {loss} {figures}, not told apart"
+            return f"{self.first} and {self.second}: {loss} {figures}, not significant"
         worse = self.second if self.better == self.first else self.first
         return (
             f"{self.better} is better than {worse} since row {self.since:,}: "
-            f"{loss} of {self.first} less {self.second} {figures}"
+            f"{loss} of {self.first} minus {self.second} {figures}"
         )
 
 
-def told_apart(found: Sequence[Difference]) -> str | None:
-    """Say in a sentence which learners the best one, `first` of all, is better than.
+def difference_of(
+    names: tuple[str, str],
+    loss: Loss,
+    losses: tuple[FloatArray, FloatArray],
+    confidence: float = 0.95,
+) -> Difference:
+    """Return the difference of two learners after each row, from their losses.
 
-    For differences that hold together with a confidence of 95 %; None for none.
+    >>> rng = np.random.default_rng(0)
+    >>> losses = tuple((rng.random(20_000) < p).astype(float) for p in (0.2, 0.3))
+    >>> print(difference_of(("A", "B"), "error", losses))
+    A is better than B since row 1,168: error of A minus B -0.1002 (-0.1192 to -0.0811)
+    """
+    top = LARGEST[loss]
+    D = np.minimum(losses[0], top) - np.minimum(losses[1], top)
+    rows = np.arange(1, len(D) + 1)
+    mean = np.cumsum(D) / rows
+    expected = np.concatenate([[0.0], mean[:-1]])
+    squares = np.cumsum((D - expected) ** 2)
+    return _with_interval(names, loss, confidence, rows, mean, squares)
+
+
+def _with_interval(
+    names: tuple[str, str],
+    loss: Loss,
+    confidence: float,
+    rows: IntArray,
+    mean: FloatArray,
+    squares: FloatArray,
+) -> Difference:
+    """Return means after some rows with their intervals; `squares` are V_t."""
+    top = LARGEST[loss]
+    wide = boundary(squares, (1.0 - confidence) / 2.0, top) / rows
+    low, high = np.maximum(mean - wide, -top), np.minimum(mean + wide, top)
+    return Difference(*names, loss, confidence, rows, mean, low, high)
+
+
+def significance_sentence(found: Sequence[Difference]) -> str | None:
+    """Return a sentence on which learners the best one is significantly better than.
+
+    In all differences, which hold together at 95 % confidence, the best learner is
+    `first`. Returns None if there are none.
     """
     clear = [each.second for each in found if each.better == each.first]
     unclear = [each.second for each in found if each.better is None]
-    said = []
+    parts = []
     if clear:
-        said.append(f"lower than {', '.join(clear)}")
+        parts.append(f"lower than {', '.join(clear)}")
     if unclear:
-        said.append(f"not told apart from {', '.join(unclear)}")
-    return f"At 95 % confidence: {'; '.join(said)}." if said else None
+        parts.append(f"not significantly different from {', '.join(unclear)}")
+    return f"At 95 % confidence: {'; '.join(parts)}." if parts else None
 
 
 class _Sums(NamedTuple):
-    """Of all pairs: rows, sums of differences, sums of squares, after some rows."""
+    """Number of rows, and sums of differences and of squares for all pairs."""
 
     rows: int
     total: FloatArray
@@ -126,10 +187,10 @@ class _Sums(NamedTuple):
 
 
 class DifferenceTracker:
-    """Sums over rows of the differences of all pairs of learners, for one loss.
+    """Tracks the differences of all pairs of learners in one loss.
 
-    Two references are not compared with each other. The sums do not depend on how the
-    rows are divided into calls of `add`.
+    References are not compared with each other. The sums do not depend on how rows are
+    divided into calls of `add`.
     """
 
     def __init__(self, names: Sequence[str], references: Sequence[str], loss: Loss):
@@ -146,7 +207,7 @@ class DifferenceTracker:
         self._kept: list[_Sums] = []
 
     def add(self, losses: FloatArray) -> None:
-        """Add rows: (learners, n) losses; NaN where a learner has none."""
+        """Add the losses (learners, n) of rows; NaN where a learner has none."""
         n = losses.shape[1]
         if not self._pairs or n == 0:
             return
@@ -159,12 +220,12 @@ class DifferenceTracker:
         seen = np.arange(before.rows, before.rows + n)
         expected = totals[:, :-1] / np.maximum(seen, 1)
         squares = np.column_stack([before.square, (D - expected) ** 2])
-        # One after the other, so that the sums do not depend on the calls.
+        # Summed one by one, so that the sums do not depend on the calls.
         square = np.cumsum(squares, axis=1)[:, -1]
         self._now = _Sums(before.rows + n, totals[:, -1], square)
 
     def add_checkpoint(self) -> None:
-        """Keep the sums of the rows so far, once for each number of rows."""
+        """Record the sums over the rows so far; once per number of rows."""
         if self._kept and self._kept[-1].rows == self._now.rows:
             self._kept.pop()
         self._kept.append(self._now)
@@ -172,7 +233,7 @@ class DifferenceTracker:
     def difference(
         self, first: str, second: str, confidence: float = 0.95
     ) -> Difference | None:
-        """Return the difference of two learners; None where there are no losses."""
+        """Return the difference of two learners; None without losses."""
         i, j = self._names.index(first), self._names.index(second)
         sign = 1.0 if i < j else -1.0
         pair = self._pairs.index((min(i, j), max(i, j)))
@@ -180,12 +241,10 @@ class DifferenceTracker:
         mean = sign * np.array([kept.total[pair] for kept in self._kept]) / rows
         if np.isnan(mean[-1]):
             return None
-        v = np.array([kept.square[pair] for kept in self._kept])
-        top = LARGEST[self._loss]
-        wide = boundary(v, (1.0 - confidence) / 2.0, top) / rows
-        low, high = np.maximum(mean - wide, -top), np.minimum(mean + wide, top)
-        return Difference(first, second, self._loss, confidence, rows, mean, low, high)
+        squares = np.array([kept.square[pair] for kept in self._kept])
+        names = first, second
+        return _with_interval(names, self._loss, confidence, rows, mean, squares)
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Return the names of the learners that are compared."""
+        """Return the pairs of learners that are compared."""
         return [(self._names[i], self._names[j]) for i, j in self._pairs]

@@ -1,4 +1,4 @@
-"""The error on all rows, estimated from the rows whose labels were asked for."""
+"""Error on all rows, estimated from the rows whose labels were requested."""
 
 from typing import Any, NamedTuple
 
@@ -10,31 +10,31 @@ from rpnb.estimators.checks.labels import as_labels
 
 
 class ErrorEstimate(NamedTuple):
-    """An error rate estimated from some rows."""
+    """An error rate estimated from some of the rows."""
 
     error: float
-    """the error rate on all rows, as far as the labels asked for show; NaN for none"""
+    """estimated error rate on all rows; NaN without labels"""
     standard_error: float
-    """of the estimate, about the error on all rows; NaN below two labels"""
+    """standard error of the estimate; NaN below two labels"""
     labels: int
-    """how many labels it is from"""
+    """number of labels behind the estimate"""
 
 
 def estimate_error(y_true: Any, y_pred: Any, weights: ArrayLike) -> ErrorEstimate:
-    r"""Estimate the error on a whole stream from the rows that `ask` has chosen.
+    r"""Estimate the error on a whole stream from the labels that `ask` requested.
 
-    Uncertain rows are asked for more often, and are wrong more often: a plain average
-    over the rows asked for would be too high. Weighted by the inverse of the
-    probability with which each was asked for, it is not.
+    `ask` requests the labels of uncertain rows more often, and these are wrong more
+    often: their plain average would be too high. Weights correct this: each row counts
+    with the inverse of the probability of its request.
 
     Parameters
     ----------
     y_true : array-like of shape (k,)
-        Labels of the rows asked for.
+        Labels of the rows that were requested.
     y_pred : array-like of shape (k,)
-        What the model predicted for them, before it learned them.
+        Predictions for these rows, made before learning them.
     weights : array-like of shape (k,)
-        Their importance weights, from `ask`; at least 1.
+        Importance weights of the rows, as returned by `ask`; at least 1.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def estimate_error(y_true: Any, y_pred: Any, weights: ArrayLike) -> ErrorEstimat
 
     .. math:: ê = \frac{Σ w e}{Σ w}, \qquad s² = \frac{Σ w (w − 1)(e − ê)²}{(Σ w)²}.
 
-    Rows of weight 1, which were asked for in any case, add nothing to the variance.
+    Rows of weight 1, which were certain to be requested, add nothing to the variance.
 
     Examples
     --------
@@ -65,14 +65,14 @@ def estimate_error(y_true: Any, y_pred: Any, weights: ArrayLike) -> ErrorEstimat
             f"{truth.shape}, {predicted.shape} and {given.shape}"
         )
     if not (np.isfinite(given).all() and (given >= 1.0).all()):
-        raise ValueError("weights must be finite and at least 1, as those of ask are")
+        raise ValueError("weights must be finite and at least 1, as `ask` returns them")
     sums = WeightedMistakes()
     sums.add(truth != predicted, given)
     return sums.estimate()
 
 
 class WeightedMistakes:
-    """Sums over rows asked for, from which the error on all rows is estimated."""
+    """Sums over requested rows, from which the error on all rows is estimated."""
 
     def __init__(self) -> None:
         self._labels = 0
@@ -80,14 +80,14 @@ class WeightedMistakes:
         self._sums = np.zeros(4)
 
     def add(self, wrong: BoolArray, weights: FloatArray) -> None:
-        """Add rows (k,) that were asked for: whether each was wrong, and its weight."""
+        """Add k requested rows: whether each was wrong, and its weight."""
         self._labels += wrong.shape[0]
-        # One by one, so that the sums do not depend on how rows are cut into calls.
+        # Added one by one, so that the sums do not depend on the calls.
         for e, w in zip(wrong.tolist(), weights.tolist(), strict=True):
             self._sums += np.array([w, w * e, w * (w - 1.0), w * (w - 1.0) * e])
 
     def estimate(self) -> ErrorEstimate:
-        """Return the estimate from all rows added."""
+        """Return the estimate from all rows so far."""
         n, (total, mistakes, spread, of_mistakes) = self._labels, self._sums.tolist()
         if n == 0:
             return ErrorEstimate(np.nan, np.nan, 0)

@@ -1,4 +1,4 @@
-"""The loop of prequential evaluation: all learners predict, then learn, the same rows.
+"""The loop of prequential evaluation: all learners predict and learn the same rows.
 
 `prequential`, `rpnb run` and the study all evaluate through `Evaluation.step`.
 """
@@ -12,7 +12,6 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, IntArray
 from rpnb.evaluate.arrival_times import ArrivalTimes
-from rpnb.evaluate.blocks import Block, gather
 from rpnb.evaluate.confusion import (
     Confusion,
     CountHistory,
@@ -25,18 +24,19 @@ from rpnb.evaluate.differences import Difference, DifferenceTracker
 from rpnb.evaluate.drivers.driver import Driver, Predictions, Probabilities
 from rpnb.evaluate.drivers.native import NativeDriver
 from rpnb.evaluate.metrics import Metric
+from rpnb.evaluate.stream_blocks import Block, gather
 from rpnb.labels import NO_LABEL, LabelIndex
 
 if TYPE_CHECKING:
     from rpnb.evaluate.waiting.stream import StreamWatch
 
-# Rows that learners get in one call, at most, by default.
+# Largest number of rows per call of a learner, by default.
 _ROWS_PER_CALL = 1000
 _IMMEDIATE = ArrivalTimes()
 
 
 class Checkpoint(NamedTuple):
-    """Where a learner stands after some rows."""
+    """Metrics of a learner after some rows."""
 
     row: int
     updates: int
@@ -46,10 +46,11 @@ class Checkpoint(NamedTuple):
 
 
 class Participant:
-    """A learner in an evaluation, and what is known of its predictions.
+    """A learner in an evaluation, with the counts of its predictions.
 
-    Errors and the result have its name; `metrics` are measured at checkpoints. A
-    reference is what learners are compared with. With `keep`, all predictions are kept.
+    `name` appears in errors and results, and `metrics` are computed at checkpoints. A
+    reference is a simple rule that learners are compared with. With `keep`, all
+    predictions are kept.
     """
 
     def __init__(
@@ -104,20 +105,20 @@ class Participant:
         return predictions
 
     def _locate(self, error: Exception, first: int, last: int) -> None:
-        """Add to an error which learner and which rows it comes from."""
+        """Add the learner and the rows to an error."""
         error.add_note(
-            f"{self.name}, among the rows {first} to {last} of the stream; a row's "
-            "number above may count from the first row of a call"
+            f"{self.name}, in rows {first} to {last} of the stream; row numbers above "
+            "may count from the first row of a call"
         )
 
     def finish(self) -> None:
-        """Learn the rows that are held back at the end of the stream."""
+        """Learn the rows that are still held back at the end of the stream."""
         start = time.perf_counter()
         self.driver.finish()
         self.seconds += time.perf_counter() - start
 
     def add_checkpoint(self, row: int) -> None:
-        """Record where the learner stands after so many rows, once."""
+        """Record the results after a number of rows, once."""
         if self.checkpoints and self.checkpoints[-1].row == row:
             self.checkpoints.pop()
         self.checkpoints.append(
@@ -132,7 +133,7 @@ class Participant:
 
 
 class Evaluation:
-    """Learners evaluated on one stream; `labels` are those of their drivers too.
+    """Evaluation of learners on one stream; `labels` is shared with their drivers.
 
     With `compare`, the differences of all pairs of learners are tracked.
     """
@@ -151,14 +152,14 @@ class Evaluation:
         self.errors = DifferenceTracker(names, references, "error")
         """differences of errors"""
         self.losses = DifferenceTracker(names, references, "log_loss")
-        """differences of log-losses, of learners whose probabilities are asked for"""
+        """differences of log-losses, for learners with probabilities"""
         self._compare = compare
         self.watch: StreamWatch | None = None
-        """watches rows until their labels come, if that is wanted"""
+        """monitors rows until their labels arrive, if requested"""
         self.class_history = CountHistory()
-        """how often each label had occurred, along the stream"""
+        """how often each label has occurred, at some rows of the stream"""
         self.unlabelled = 0
-        """number of rows without a label so far: predicted, not learned, not scored"""
+        """rows without a label so far: predicted, but neither learned nor scored"""
         self._last = NO_LABEL
 
     @property
@@ -176,14 +177,13 @@ class Evaluation:
         """Let every learner predict and learn the rows of a block; count the results.
 
         The block has the next rows of the stream, with the numbers of their labels.
-        Rows without a label, −1, are predicted and not learned. `events` are the order
-        in which they are predicted, and others learned, which blocks in `kept` have;
-        by default each is learned once it has been predicted. `needed` is the first row
-        whose label is still to come, by default none. Returns the predictions of each
-        participant.
+        Rows without a label, −1, are predicted and not learned. `events` is the order
+        in which these rows are predicted and rows of the blocks in `kept` are learned;
+        by default each row is learned right after its prediction. `needed` is the first
+        row whose label is still to arrive, by default none. Returns the predictions of
+        each participant.
         """
         truth = block.numbers
-        assert truth is not None  # noqa: S101 - labels are numbered
         labelled = truth >= 0
         if events is None and not labelled.all():
             rows = np.arange(block.start, block.stop)
@@ -223,7 +223,7 @@ class Evaluation:
         self.class_history.add(truth, M)
 
     def _repeats(self, truth: IntArray) -> BoolArray:
-        """Return whether each row has the label of the row before."""
+        """Return whether each row has the same label as the previous row."""
         repeats = np.empty(truth.shape[0], np.bool_)
         repeats[0] = truth[0] == self._last
         np.equal(truth[1:], truth[:-1], out=repeats[1:])
@@ -241,10 +241,9 @@ class Evaluation:
     ) -> None:
         """Evaluate on a whole stream, with a checkpoint at the end.
 
-        Labels are numbered here unless they are already. `checkpoints` are ascending
-        numbers of rows, and `times` when labels arrive, by default with their rows;
-        `learn_leftover` says whether those that have not arrived at the end are learned
-        then.
+        `checkpoints` are ascending numbers of rows; `times` are the arrival times of
+        labels, by default those of their rows; `learn_leftover` decides whether labels
+        that have not arrived at the end are learned then.
         """
         late = not times.immediate
         places = iter(checkpoints)
@@ -254,8 +253,6 @@ class Evaluation:
         last_moment = None
         for given in blocks:
             block = given
-            if block.numbers is None:
-                block = replace(block, numbers=self.labels.of(block.y))
             if late:
                 moment, arrival = times.read(block, last_moment)
                 last_moment = moment[-1]
@@ -293,11 +290,11 @@ class Evaluation:
     def compare_with_best(
         self, errors: Mapping[str, float], confidence: float = 0.95
     ) -> list[Difference]:
-        """Return the difference of the best learner from each other one, all at once.
+        """Return the differences between the best learner and all others.
 
-        The best is chosen by the data, so that any pair might have been asked for: each
-        interval has the confidence by which those of all pairs hold together
-        (Bonferroni). Empty where differences are not tracked.
+        The data choose the best, so any pair might have been compared: the confidence
+        of each interval is such that those of all pairs hold together (Bonferroni). The
+        list is empty if differences are not tracked.
         """
         if not self._compare:
             return []
@@ -310,12 +307,12 @@ class Evaluation:
         return [each for each in found if each is not None]
 
     def sorted_labels(self) -> list[int]:
-        """Return the numbers of the labels that were met, in the order of labels."""
+        """Return the numbers of the labels, sorted by label."""
         labels: Sequence[Any] = self.labels.labels
         return sorted(range(len(labels)), key=lambda number: labels[number])
 
     def class_counts(self) -> IntArray:
-        """Return how many rows each label had so far, by its number."""
+        """Return the number of rows of each label so far, by its number."""
         counts: IntArray = self.class_history.places()[1][-1]
         return counts
 
@@ -327,7 +324,7 @@ class Evaluation:
 
 
 def _needed(kept: Sequence[Block], waiting: WaitingRows) -> list[Block]:
-    """Return the blocks with rows whose labels are still to come."""
+    """Return the blocks with rows whose labels are still to arrive."""
     if len(waiting.rows) == 0:
         return []
     first = int(waiting.rows.min())
@@ -344,12 +341,12 @@ def native_evaluation(
     probabilities: Probabilities = "none",
     compare: bool = False,
 ) -> Evaluation:
-    """Return an evaluation of learners of this package, which are changed.
+    """Return an evaluation of learners of this package, which it trains in place.
 
-    References look at labels only. `classes` are known from the first row on, and
-    `window` is that of the windowed error. Probabilities, of learners that have them,
-    take longer: those of the predictions, or of the true labels with what metrics need.
-    With `compare`, differences of learners are tracked.
+    References see labels only. `classes` are declared before the first row, and
+    `window` is the number of rows of the windowed error. `probabilities` decides which
+    probabilities are computed: none, those of the predictions, or, for metrics, also
+    those of the true labels. With `compare`, differences of learners are tracked.
     """
     index = LabelIndex() if labels is None else labels
     declared = None if classes is None else np.asarray(classes)

@@ -1,7 +1,7 @@
-"""Metrics of a stream's predictions, computed from one table of counts.
+"""Metrics of predictions, computed from one table of counts.
 
-Counts are whole numbers, or sums of weights where old rows count less than new ones.
-A new metric is a function here and an entry of `METRICS`.
+Counts are whole numbers, or sums of weights where old rows count less than new ones. To
+add a metric, write a function here and an entry of `METRICS`.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,11 +11,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from rpnb.core.agreement import beyond, cohen
 from rpnb.core.kernels.arrays import BoolArray, FloatArray
 from rpnb.evaluate.ranking import BinCounts
 
-#: Rows, or weights of rows, by true class and predicted class: (M, M + 1). The last
-#: column has the rows without a prediction.
+#: Rows, or weights of rows, by true and predicted class: (M, M + 1). The last column
+#: counts the rows without a prediction.
 Counts: TypeAlias = NDArray[Any]
 
 Metric: TypeAlias = Literal[
@@ -40,7 +41,7 @@ OF_PROBABILITIES: frozenset[Metric] = frozenset(
         *("auc", "average_precision", "best_f1"),
     )
 )
-#: Groups of probabilities in the calibration error.
+#: Number of bins of probabilities in the calibration error.
 N_BINS = 10
 
 
@@ -53,18 +54,34 @@ class ClassScores(NamedTuple):
 
 
 def occurring(counts: Counts) -> Counts:
-    """Return the counts without classes that are neither true nor predicted."""
+    """Return the counts without classes that never occur, as truth or prediction."""
     there = (counts.sum(axis=1) > 0) | (counts[:, :-1].sum(axis=0) > 0)
     return counts[there][:, np.append(there, True)]
 
 
 def accuracy(counts: Counts) -> float:
-    """Return the share of rows that were predicted correctly."""
+    """Return the share of rows that were predicted correctly.
+
+    Examples
+    --------
+    >>> from rpnb.evaluate import accuracy, confusion_counts
+    >>> counts = confusion_counts([0, 0, 0, 1], [0, 0, 1, 1], M=2)
+    >>> accuracy(counts)
+    0.75
+    """
     return float(np.trace(counts) / _total(counts))
 
 
 def error_rate(counts: Counts) -> float:
-    """Return the share of rows with a wrong prediction or none."""
+    """Return the share of rows with a wrong prediction or none.
+
+    Examples
+    --------
+    >>> from rpnb.evaluate import confusion_counts, error_rate
+    >>> counts = confusion_counts([0, 0, 0, 1], [0, 0, 1, 1], M=2)
+    >>> error_rate(counts)
+    0.25
+    """
     total = _total(counts)
     return float((total - np.trace(counts)) / total)
 
@@ -72,9 +89,16 @@ def error_rate(counts: Counts) -> float:
 def class_scores(counts: Counts) -> ClassScores:
     r"""Return precision, recall and F1 of each class.
 
-    Of class c with its true positives TP, false positives FP and false negatives FN:
-    precision TP / (TP + FP), recall TP / (TP + FN), and F1, their harmonic mean
-    2 TP / (2 TP + FP + FN). What would be 0 / 0 is 0.
+    For a class with TP true positives, FP false positives and FN false negatives,
+    precision is TP / (TP + FP), recall TP / (TP + FN), and F1, their harmonic mean,
+    2 TP / (2 TP + FP + FN); 0 / 0 counts as 0.
+
+    Examples
+    --------
+    >>> from rpnb.evaluate import class_scores, confusion_counts
+    >>> counts = confusion_counts([0, 0, 0, 1], [0, 0, 1, 1], M=2)
+    >>> class_scores(counts).recall.round(3).tolist()
+    [0.667, 1.0]
     """
     hits = np.diagonal(counts).astype(np.float64)
     predicted = counts[:, :-1].sum(axis=0)
@@ -87,9 +111,16 @@ def class_scores(counts: Counts) -> ClassScores:
 
 
 def macro_f1(counts: Counts) -> float:
-    """Return the unweighted mean of the M classes' F1: the paper's F1 score.
+    """Return the unweighted mean of the F1 of the M classes: the paper's F1 score.
 
-    A class without a true positive counts as 0, also one that never occurs.
+    A class without a true positive counts as 0, even if it never occurs.
+
+    Examples
+    --------
+    >>> from rpnb.evaluate import confusion_counts, macro_f1
+    >>> counts = confusion_counts([0, 0, 0, 1], [0, 0, 1, 1], M=2)
+    >>> round(macro_f1(counts), 3)
+    0.733
     """
     _total(counts)
     return float(class_scores(counts).f1.mean())
@@ -101,7 +132,15 @@ def true_class_macro_f1(counts: Counts) -> float:
 
 
 def balanced_accuracy(counts: Counts) -> float:
-    """Return the mean recall of the classes that occur as the truth."""
+    """Return the mean recall of the classes that occur as the truth.
+
+    Examples
+    --------
+    >>> from rpnb.evaluate import balanced_accuracy, confusion_counts
+    >>> counts = confusion_counts([0, 0, 0, 1], [0, 0, 1, 1], M=2)
+    >>> round(balanced_accuracy(counts), 3)
+    0.833
+    """
     _total(counts)
     return float(class_scores(counts).recall[counts.sum(axis=1) > 0].mean())
 
@@ -111,15 +150,19 @@ def kappa(counts: Counts) -> float:
 
     $$\kappa = \frac{p - p_c}{1 - p_c}, \qquad
       p_c = \sum_m \frac{n_{m\cdot}}{n} \frac{n_{\cdot m}}{n}$$
-    (Cohen, 1960) with p the accuracy and $p_c$ that of predictions drawn at random,
-    each class as often as it was predicted. A row without a prediction agrees with no
-    class. NaN where all rows have one true class and all predictions are that class:
-    then $p_c = 1$.
+    (Cohen, 1960), where p is the accuracy and $p_c$ the accuracy of random predictions
+    with the same class frequencies. A row without a prediction agrees with no class.
+    The result is NaN if $p_c = 1$: all rows have one class, which was always predicted.
+
+    Examples
+    --------
+    >>> from rpnb.evaluate import confusion_counts, kappa
+    >>> counts = confusion_counts([0, 0, 0, 1], [0, 0, 1, 1], M=2)
+    >>> kappa(counts)
+    0.5
     """
-    total = _total(counts)
-    truth = counts.sum(axis=1) / total
-    predicted = counts[:, :-1].sum(axis=0) / total
-    return _beyond(accuracy(counts), float(truth @ predicted))
+    _total(counts)
+    return cohen(accuracy(counts), counts.sum(axis=1), counts[:, :-1].sum(axis=0))
 
 
 def kappa_temporal(accuracy: float, persistence: float) -> float:
@@ -128,11 +171,19 @@ def kappa_temporal(accuracy: float, persistence: float) -> float:
     $$\kappa_{per} = \frac{p - p_{per}}{1 - p_{per}}$$
     (Žliobaitė, Bifet, Read, Pfahringer & Holmes, "Evaluation methods and decision
     theory for classification of streaming data with temporal dependence", Machine
-    Learning 98, 2015) with p the `accuracy` and $p_{per}$ the share of rows that have
-    the label of the row before. Negative where repeating would be better; NaN where
-    repeating is always right.
+    Learning 98, 2015), where p is the `accuracy` and $p_{per}$ the `persistence`: the
+    share of rows with the same label as the previous row. It is negative if repeating
+    the last label is better, and NaN if that is always correct.
+
+    Examples
+    --------
+    Nine labels in ten equal the one before; an accuracy of 0.92 is hardly better:
+
+    >>> from rpnb.evaluate import kappa_temporal
+    >>> round(kappa_temporal(0.92, 0.9), 3)
+    0.2
     """
-    return _beyond(accuracy, persistence)
+    return beyond(accuracy, persistence)
 
 
 class Totals(NamedTuple):
@@ -143,16 +194,16 @@ class Totals(NamedTuple):
     weight: float
     """number of rows, or the sum of their weights"""
     repeats: float
-    """rows whose true class is that of the row before"""
+    """rows whose true class is the same as in the previous row"""
     loss: float
-    """minus the log of the true class's probability; NaN if not known"""
+    """log-loss; NaN if probabilities are unknown"""
     brier: float = nan
-    """squared differences of the probabilities from 1 for the true class, else 0"""
+    """Brier score: squared differences of probabilities from 1 or 0"""
     reliability: FloatArray | None = None
     """(bins, 3) by probability of the predicted class: rows, the sum of these
-    probabilities, and rows that were right"""
+    probabilities, and correct rows"""
     covered: float = nan
-    """rows whose true class was in the prediction set of coverage 0.9"""
+    """rows whose true class was in the 90 % prediction set"""
     ranks: BinCounts | None = None
     """rows by class and bin of the class's probability"""
 
@@ -161,8 +212,8 @@ def calibration_error(totals: Totals) -> float:
     r"""Return the expected calibration error of the predicted class.
 
     $$\sum_b \frac{n_b}{n} \, |\text{conf}_b - \text{acc}_b|$$
-    over ten groups of rows by the probability of their predicted class, with their mean
-    probability and their accuracy (Naeini, Cooper & Hauskrecht, AAAI 2015).
+    over ten bins b of the probability of the predicted class, with $n_b$ rows, their
+    mean probability and their accuracy (Naeini, Cooper & Hauskrecht, AAAI 2015).
     """
     if totals.reliability is None:
         return nan
@@ -171,30 +222,38 @@ def calibration_error(totals: Totals) -> float:
 
 
 class CalibrationCurve(NamedTuple):
-    """How often predictions were right, by the probability that they were given.
+    """Points of a reliability diagram: accuracy by predicted probability.
 
-    A reliability diagram draws `accuracy` against `confidence`; of a learner whose
-    probabilities come true the points are on the diagonal. One entry for each tenth of
-    probabilities that has rows.
+    The diagram draws `accuracy` against `confidence`; the points of a calibrated
+    learner lie on the diagonal. There is one entry for each tenth of probabilities with
+    rows.
     """
 
     confidence: FloatArray
     """mean probability of the predicted class"""
     accuracy: FloatArray
-    """share of the predictions that were right"""
+    """share of correct predictions"""
     rows: FloatArray
     """number of rows"""
 
     def frequent(self) -> BoolArray:
-        """Return which points have enough rows for a line to be drawn through them.
+        """Return which points have enough rows to draw a line through them.
 
-        They have at least ten rows, and one row in a hundred.
+        These have at least ten rows, and at least 1 % of all rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rpnb.evaluate import CalibrationCurve
+        >>> values = np.array([0.5, 0.9])
+        >>> CalibrationCurve(values, values, np.array([4.0, 200.0])).frequent().tolist()
+        [False, True]
         """
         return self.rows >= max(10.0, 0.01 * float(self.rows.sum()))
 
 
 def calibration_curve(totals: Totals) -> CalibrationCurve | None:
-    """Return the curve behind `calibration_error`, None without probabilities."""
+    """Return the curve behind `calibration_error`; None without probabilities."""
     if totals.reliability is None or np.isnan(totals.loss):
         return None
     there = totals.reliability[:, 0] > 0.0
@@ -246,11 +305,6 @@ def figure_text(value: float) -> str:
     return "—" if value != value else f"{value:.4f}"
 
 
-def _beyond(share: float, plain: float) -> float:
-    """Return how far `share` is on the way from `plain` to 1."""
-    return (share - plain) / (1.0 - plain) if plain < 1.0 else nan
-
-
 def _ratio(part: FloatArray, whole: Counts) -> FloatArray:
     """Return part / whole, 0 where the whole is 0."""
     out: FloatArray = np.zeros(part.shape)
@@ -258,11 +312,11 @@ def _ratio(part: FloatArray, whole: Counts) -> FloatArray:
 
 
 def _total(counts: Counts) -> float:
-    """Return the number or weight of all rows; refuse what are no counts."""
+    """Return the number or weight of all rows; refuse invalid counts."""
     M = counts.shape[0]
     if counts.shape != (M, M + 1) or M == 0:
         raise ValueError(
-            "counts must have the shape (M, M + 1) that confusion_counts gives, got "
+            "counts must have shape (M, M + 1), as confusion_counts returns it, got "
             f"{counts.shape}"
         )
     total = float(counts.sum())

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from rpnb.estimators.checks.labels import LabelArray, as_labels
 from rpnb.estimators.checks.parameters import check_choice, check_integer, check_real
 from rpnb.evaluate.arrival_times import ArrivalTimes
-from rpnb.evaluate.blocks import Block, blocks_of, table_of
 from rpnb.evaluate.confusion import Confusion
 from rpnb.evaluate.drivers.selection import (
     check_learner,
@@ -21,16 +20,18 @@ from rpnb.evaluate.drivers.selection import (
     is_river,
     learner_of,
     named,
+    warn_of_zero_variances,
 )
 from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.metrics import METRICS, OF_PROBABILITIES, Metric
 from rpnb.evaluate.progress import EvaluationProgress
 from rpnb.evaluate.result import PrequentialResult, learner_result
+from rpnb.evaluate.stream_blocks import Block, blocks_of, table_of
 from rpnb.evaluate.waiting.stream import StreamWatch
 from rpnb.labels import LabelIndex
 
-# By default: how many checkpoints a table has, and how many rows lie between those of a
-# stream whose length is not known.
+# Defaults: the number of checkpoints for a table, and the rows between checkpoints for
+# a stream of unknown length.
 _CHECKPOINTS = 50
 _EVERY = 1000
 _DEFAULT: tuple[Metric, ...] = ("accuracy", "macro_f1", "kappa", "kappa_temporal")
@@ -59,102 +60,107 @@ def prequential(
 ) -> PrequentialResult:
     """Evaluate learners on a stream: each row is predicted before it is learned.
 
-    Without late labels the result is that of the loop ::
+    With labels that arrive at once, the result is that of the loop ::
 
         for x, label in stream:
             prediction = model.predict(x)
             score(prediction, label)
             model.learn(x, label)
 
-    for each learner, all of them in one pass over the stream. The learners of this
-    package get whole chunks through `predict_then_learn`, which gives the same
-    predictions as the loop; estimators of scikit-learn are called row by row unless
-    `batch_size` says otherwise, and River's always are.
+    for each learner, all of them in one pass over the stream. Learners of this package
+    process whole chunks through `predict_then_learn`, which gives the same predictions
+    as the loop. Estimators of scikit-learn are called row by row unless `batch_size` is
+    larger than 1, and River's always are.
 
     Parameters
     ----------
     models : learner, list of learners, or mapping from name to learner
-        Learners of rpnb, scikit-learn estimators with `partial_fit`, its pipelines of
-        steps that all have it, River classifiers. Without names they have those of
-        their classes. They are not changed: copies are evaluated, and returned in
-        `result.models`. A learner that has seen data resumes from there.
-    stream : array-like of shape (n, p), or iterable
-        The rows: with `y` a table (array, sparse matrix, pandas or polars frame);
-        without, an iterable of chunks `(X, y)`, or of rows `(x, y)` with x a dict, as
-        River has them, or a vector.
-    y : array-like of shape (n,) or column name, optional
-        The labels of a table, or the column of a frame that holds them.
+        Learners of rpnb, scikit-learn estimators with `partial_fit`, scikit-learn
+        pipelines whose steps all have it, or River classifiers. Unnamed learners get
+        the name of their class. They are not changed: copies are evaluated, and
+        returned in `result.models`. A learner that has seen data resumes from there.
+    stream : array-like of shape (n_samples, n_features), or iterable
+        The samples. With `y`, a table: an array, a sparse matrix, or a pandas or polars
+        frame. Without, an iterable of chunks `(X, y)`, or of rows `(x, y)` in which x
+        is a vector or, as in River, a dict.
+    y : array-like of shape (n_samples,) or column name, optional
+        Labels of a table, or the name of the column of a frame that holds them.
     classes : array-like, optional
         Classes that are known from the start. Learners of rpnb and River do not need
-        them. Estimators of scikit-learn need all classes: those of a table are
-        taken from `y`; for other streams they must be given here.
+        them. Estimators of scikit-learn need all classes: for a table they are taken
+        from `y`; for other streams they must be given here.
     metrics : sequence of str, default=("accuracy", "macro_f1", "kappa", \
 "kappa_temporal")
-        Of these, "error", "balanced_accuracy", and "log_loss", "brier",
-        "calibration_error", "coverage", "auc", "average_precision" and "best_f1", which
-        need the probabilities of every row and are NaN for learners without. Those of
-        an `RPNBClassifier` or a `PooledClassifier` are computed in one pass, others row
-        by row. "coverage" is the share of rows whose class is in the prediction set for
-        0.9, where a learner has such sets. "auc" is the mean over the classes, each
-        against all others, of probabilities in narrow bins. "average_precision" and
-        "best_f1", the F1 at the best threshold, are those of the rarer of two classes,
-        and the mean over more than two.
+        Metrics to compute: these, "error", "balanced_accuracy", and the metrics of
+        probabilities, which are NaN for learners without: "log_loss", "brier",
+        "calibration_error", "coverage", "auc", "average_precision" and "best_f1". An
+        `RPNBClassifier` or a `PooledClassifier` computes probabilities in the same
+        pass, other learners row by row. "coverage" is the share of samples whose class
+        is in the 90 % prediction set, for learners that have such sets. "auc" is the
+        mean over the classes, each against the rest, from probabilities in narrow bins.
+        "average_precision" and "best_f1", the F1 at the best threshold, are those of
+        the rarer of two classes, or the mean over more than two.
     window : int, default=1000
-        Rows in the sliding window.
+        Number of samples in the sliding window.
     fading : float, default=0.999
-        By which a row's weight is multiplied with each row after it; in (0, 1].
+        Factor by which the weight of a sample shrinks with each later sample; in
+        (0, 1].
     every : int, optional
-        Rows between checkpoints. By default a fiftieth of a table, or 1000 rows of a
-        stream. The last row always has a checkpoint.
+        Number of samples between checkpoints, by default a fiftieth of a table or 1000
+        for other streams. The last sample always has a checkpoint.
     batch_size : int, default=1
-        Labelled rows that estimators of scikit-learn, and an RPNBClassifier with
-        `batch_size=None`, gather before they learn them in one call. 1 treats them as
-        the others, and is slow: scikit-learn's checks take longer than its learning.
-        With more, a row is predicted by a model that lags up to so many rows behind.
-    delay : int, float, timedelta, array-like of shape (n,) or column name, optional
-        How long after its row a label arrives: in rows, or in the unit of `moment`.
-        Infinity, or NaT, stands for never.
-    arrival : array-like of shape (n,) or column name, optional
-        When labels arrive, instead of `delay`: row numbers, or times as in `moment`.
-    moment : array-like of shape (n,) or column name, optional
-        When rows arrive, in ascending order: numbers or time stamps. By default their
-        numbers 0, 1, 2, … Columns named by these three are no features: learners do not
-        see them.
+        Number of labelled samples that estimators of scikit-learn, and an
+        `RPNBClassifier` with `batch_size=None`, collect before they learn them in one
+        call. 1 is the strict protocol, and slow: the input checks of scikit-learn take
+        longer than the learning. With larger values, samples are predicted by a model
+        that is up to `batch_size` samples behind. scikit-learn's GaussianNB needs a
+        larger value if features are constant within a class.
+    delay : int, float, timedelta, array-like of shape (n_samples,) or column name, \
+optional
+        Time between a sample and its label: a number of rows, or a time in the unit of
+        `moment`. Infinity, or NaT, means never.
+    arrival : array-like of shape (n_samples,) or column name, optional
+        Arrival times of the labels, instead of `delay`: row numbers, or times as in
+        `moment`.
+    moment : array-like of shape (n_samples,) or column name, optional
+        Arrival times of the samples, in ascending order: numbers or time stamps; by
+        default 0, 1, 2, … Learners do not see columns named by `delay`, `arrival` or
+        `moment`.
     leftover : {"learn", "drop"}, default="learn"
-        What happens to labels that have not arrived when the stream ends: they are
-        learned then, which changes no prediction, or not at all.
+        Whether labels that have not arrived when the stream ends are learned then,
+        which changes no prediction, or dropped.
     budget : float, optional
-        Share of the labels that each learner may ask for, and gets; it learns from no
-        others. Rows are chosen as by the method `ask`, at random for learners without
-        probabilities. Metrics are those of all rows; `result[name].asked` is what the
-        labels asked for say about the error. By default learners get all labels.
+        Share of the labels that each learner may request; it learns from no others. The
+        method `ask` chooses the samples; for learners without probabilities they are
+        chosen at random. Metrics cover all samples; `result[name].asked` is the error
+        estimated from the requested labels. By default learners get all labels.
     labels : {"known", "late"}, default="known"
-        With "late", what could be known of predictions before their labels came is in
-        `result.waiting`: their expected error, and alarms of inputs, predicted classes
-        and errors with what changed. Needs `delay` or `arrival`, and learners with
-        probabilities.
+        With "late", `result.waiting` holds what can be estimated before labels arrive:
+        the expected error of the predictions, and alarms about inputs, predicted
+        classes and errors, with what changed. Needs `delay` or `arrival`, and learners
+        with probabilities.
     references : bool, default=True
-        Whether "majority class" and "same as last" are evaluated too.
+        Whether to evaluate the references "majority class" and "same as last" too.
     keep_answers : bool, default=False
-        Whether the predictions for all rows are kept, as `answers`.
+        Whether to keep the predictions for all samples, as `answers`.
     progress : bool, default=False
-        Whether to show the rows so far at every checkpoint: a bar of tqdm in notebooks,
-        of rich in terminals (``pip install 'rpnb[progress]'``), and a line on the
-        standard error where neither is installed.
+        Whether to show the progress at every checkpoint: with tqdm in notebooks, with
+        rich in terminals (``pip install 'rpnb[progress]'``), or as a line on the
+        standard error if neither is installed.
 
     Returns
     -------
     PrequentialResult
-        Checkpoints along the stream for each learner.
+        Results of each learner at all checkpoints.
 
     Notes
     -----
-    The order of events with late labels is that of `rpnb.evaluate.delays`: labels that
-    have arrived are learned before a row is predicted, ties in the order of rows.
-    Predictions are scored in the order of their rows, whenever the label arrives; only
-    the learner has to wait for it. A learner of rpnb or scikit-learn that has not
-    learned anything has no prediction, which is a mistake, unless `classes` were
-    declared to one of rpnb and labels come with their rows.
+    With late labels, those that have arrived are learned before the next sample is
+    predicted, ties in the order of samples: see `rpnb.evaluate.delays`. Predictions are
+    scored in the order of samples, no matter when labels arrive; only the learner has
+    to wait for them. A learner of rpnb or scikit-learn makes no prediction before it
+    has learned anything, which counts as a mistake, unless `classes` were declared to a
+    learner of rpnb and labels arrive with their samples.
 
     Examples
     --------
@@ -184,14 +190,14 @@ def prequential(
     if watched:
         _check_late(times, given)
     declared = None if classes is None else np.unique(as_labels(classes, "classes"))
-    table = None if y is None else table_of(stream, y)
+    index = LabelIndex()
+    table = None if y is None else table_of(stream, y, index)
     n = None if table is None else len(table)
     times.check_rows(n)
     if every is None:
         every = _EVERY if n is None else max(-(-n // _CHECKPOINTS), 1)
     every = check_integer("every", every, 1)
     all_classes = _all_classes(given, declared, table)
-    index = LabelIndex()
     late = not times.immediate
     drivers = {
         name: drive(
@@ -225,7 +231,7 @@ def prequential(
     shown = EvaluationProgress(n) if progress else None
     try:
         evaluation.run(
-            blocks_of(stream) if table is None else [table],
+            blocks_of(stream, index) if table is None else [table],
             count(every, every) if shown is None else shown.checkpoints(every),
             times,
             learn_leftover=leftover == "learn",
@@ -233,9 +239,12 @@ def prequential(
     finally:
         if shown is not None:
             shown.close(evaluation.rows)
+    learned = {name: learner_of(drivers[name]) for name in given}
+    for name, model in learned.items():
+        warn_of_zero_variances(name, model)
     return PrequentialResult(
         courses={each.name: learner_result(each) for each in participants},
-        models={name: learner_of(drivers[name]) for name in given},
+        models=learned,
         rows=evaluation.rows,
         classes=index.labels,
         metrics=names,
@@ -248,10 +257,10 @@ def prequential(
 
 
 def _check_late(times: ArrivalTimes, models: Mapping[str, Any]) -> None:
-    """Refuse labels that are not late, and learners without probabilities."""
+    """Check that labels are late, and that some learner has probabilities."""
     if times.immediate:
         raise ValueError(
-            "labels='late' needs delay or arrival: no label would be waited for"
+            "labels='late' needs delay or arrival: without them, no label is late"
         )
     if not any(map(has_probabilities, models.values())):
         raise ValueError(
@@ -262,7 +271,7 @@ def _check_late(times: ArrivalTimes, models: Mapping[str, Any]) -> None:
 def _watch(
     participants: Sequence[Participant], labels: LabelIndex, models: Mapping[str, Any]
 ) -> StreamWatch:
-    """Return what watches the learners that have probabilities."""
+    """Return a watch of the learners that have probabilities."""
     learners = {
         each.name: (place, each.driver)
         for place, each in enumerate(participants)
@@ -272,7 +281,7 @@ def _watch(
 
 
 def _check_metrics(metrics: Any, models: Mapping[str, Any]) -> tuple[Metric, ...]:
-    """Return the names of the metrics, each once; refuse unknown ones."""
+    """Return the names of the metrics without repetition; refuse unknown ones."""
     if isinstance(metrics, str):
         metrics = [metrics]
     names = tuple(dict.fromkeys(metrics))
@@ -283,8 +292,8 @@ def _check_metrics(metrics: Any, models: Mapping[str, Any]) -> tuple[Metric, ...
     asked = [name for name in names if name in OF_PROBABILITIES]
     if asked and not any(map(has_probabilities, models.values())):
         raise ValueError(
-            f"metrics must not hold {asked[0]!r} where no learner gives probabilities, "
-            f"as with {', '.join(models)}"
+            f"metrics has {asked[0]!r}, which needs a learner with probabilities, got "
+            f"{', '.join(models)}"
         )
     return names
 
@@ -292,13 +301,13 @@ def _check_metrics(metrics: Any, models: Mapping[str, Any]) -> tuple[Metric, ...
 def _all_classes(
     models: Mapping[str, Any], declared: LabelArray | None, table: Block | None
 ) -> LabelArray | None:
-    """Return the classes for learners that must know them all beforehand."""
+    """Return the classes for learners that need all of them in advance."""
     if table is not None and declared is None:
-        return np.unique(table.y)
+        return np.unique(table.labels.values)
     for name, model in models.items():
         if declared is None and not (is_native(model) or is_river(model)):
             raise ValueError(
-                f"classes must be given: {name} has to know all classes beforehand, "
-                "and those of a stream in chunks or rows are not known"
+                f"classes must be given: {name} needs all classes in advance, and "
+                "those of a stream of chunks or rows are unknown"
             )
     return declared

@@ -1,8 +1,7 @@
-"""How far an evaluation has come: a bar of rich or tqdm, or a line of text.
+"""Progress of an evaluation: a bar of rich or tqdm, or a line of text.
 
-In a notebook tqdm draws the bar. In a terminal rich does or, where it is not installed,
-tqdm. Without either, and with rich alone where there is no terminal, the rows so far
-are written as a line that overwrites itself.
+In a notebook, tqdm draws the bar; in a terminal, rich does, or tqdm if rich is not
+installed. If neither can, a line of text with the rows so far overwrites itself.
 """
 
 import sys
@@ -13,30 +12,30 @@ from typing import IO, Any, Protocol, final
 
 
 class _Bar(Protocol):
-    """Something that shows a number of rows."""
+    """A display of the number of rows."""
 
     def show(self, rows: int) -> None:
         """Show the rows so far."""
 
     def close(self) -> None:
-        """Leave what was shown as it is."""
+        """End the display."""
 
 
 @final
 class EvaluationProgress:
-    """Shows the rows so far, at every checkpoint.
+    """Shows the rows so far at every checkpoint.
 
     Parameters
     ----------
     total
-        Rows of the stream; None if not known.
+        Number of rows of the stream; None if unknown.
     """
 
     def __init__(self, total: int | None) -> None:
         self._bar = _bar(total)
 
     def checkpoints(self, every: int) -> Iterator[int]:
-        """Yield every so many rows; a row is reached when the next is asked for."""
+        """Yield multiples of `every`, showing each once the next is requested."""
         for row in count(every, every):
             yield row
             self._bar.show(row)
@@ -48,15 +47,15 @@ class EvaluationProgress:
 
 
 def in_notebook() -> bool:
-    """Whether a kernel of Jupyter runs this, to which a browser is connected."""
-    # Whoever has a notebook has IPython imported: otherwise it is not imported here.
+    """Return whether this runs in a Jupyter kernel with a front end."""
+    # In a notebook IPython is already imported; never import it here.
     interactive = sys.modules.get("IPython")
     shell = None if interactive is None else interactive.get_ipython()
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
 def _bar(total: int | None) -> _Bar:
-    """Return the best bar for where this runs."""
+    """Return the best bar for the current environment."""
     bars: list[tuple[str, type[_RichBar] | type[_TqdmBar]]] = [("tqdm.auto", _TqdmBar)]
     if sys.stderr.isatty() and not in_notebook():
         bars.insert(0, ("rich.progress", _RichBar))
@@ -71,7 +70,7 @@ def _bar(total: int | None) -> _Bar:
 
 @final
 class _TqdmBar:
-    """A bar of tqdm, which knows notebooks and terminals."""
+    """A bar of tqdm, for notebooks and terminals."""
 
     def __init__(self, tqdm: Any, total: int | None) -> None:
         self._rows = 0
@@ -83,13 +82,13 @@ class _TqdmBar:
         self._rows = rows
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """End the bar."""
         self._bar.close()
 
 
 @final
 class _RichBar:
-    """A bar of rich in a terminal, with rows, speed and the time that is left."""
+    """A bar of rich in a terminal, with rows, speed and remaining time."""
 
     def __init__(self, rich: Any, total: int | None) -> None:
         console = import_module("rich.console").Console(stderr=True)
@@ -114,7 +113,7 @@ class _RichBar:
         self._progress.update(self._task, completed=rows, speed=speed)
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """End the bar."""
         self._progress.stop()
 
 

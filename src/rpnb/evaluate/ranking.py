@@ -1,21 +1,21 @@
 r"""Metrics of how well probabilities rank rows, online and in bounded memory.
 
-The AUC of a class is the probability that a row of it is given a higher probability of
-the class than a row of another class, a tie counting as a half (Hanley & McNeil, 1982).
-Exactly it needs all probabilities. Here each is replaced by the number of its bin, and
-two in one bin tie. Let s = min(p, 1 − p): each range of s from 2⁻ᵏ⁻¹ to 2⁻ᵏ has 16 bins
-of equal width, k = 1 … 32, so a bin is at most 1/16 of s wide, and probabilities near 0
-and 1 are told apart as well as those near ½. Those below 2⁻³³ share a bin, and so do
-those above 1 − 2⁻³³.
+The AUC of a class is the probability that a row of the class gets a higher probability
+of the class than a row of another class; a tie counts as a half (Hanley & McNeil,
+1982). The exact AUC needs all probabilities. Here each is replaced by the number of its
+bin, and two in one bin tie. Let s = min(p, 1 − p): each range of s from 2⁻ᵏ⁻¹ to 2⁻ᵏ
+has 16 bins of equal width, k = 1 … 32, so a bin is at most 1/16 of s wide, and
+probabilities near 0 and 1 are resolved as finely as those near ½. Those below 2⁻³³
+share a bin, and so do those above 1 − 2⁻³³.
 
 Bins are counted for each class: all rows, and the rows of the class. The counts, and so
-the AUC, depend on the rows alone, not on how they are cut into calls. A class that a
-learner does not know yet has the probability 0. The AUC of several classes is the mean
-over the classes, each against all others (one against the rest).
+the AUC, depend on the rows alone, not on how they are divided into calls. A class that
+a learner has not seen yet has probability 0. The AUC of several classes is the mean
+over the classes, each against the rest.
 
-Average precision and F1 at the best threshold come from the same counts. Both depend on
-which class is the positive one. Of two classes it is the one with fewer rows, or each
-in turn where they have equally many; of more, it is each in turn, and the mean counts.
+Average precision and F1 at the best threshold use the same counts. Both depend on which
+class is the positive one: of two classes the rarer one, or the mean over both if they
+are equally frequent; of more than two, the mean over all.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -26,17 +26,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.labels import LabelIndex
+from rpnb.labels import CodedLabels, LabelIndex
 
-# Bins of each halving of s, and how many halvings are told apart.
+# Bins per halving of s, and the number of halvings.
 _PER_HALVING, _HALVINGS = 16, 32
 _HALF = 1 + _PER_HALVING * _HALVINGS
-#: Number of bins: as many below ½ as above, and that of ½ itself.
+#: Number of bins: as many below ½ as above, and one for ½ itself.
 N_SCORE_BINS = 2 * _HALF + 1
 
 
 def bins_of(P: FloatArray) -> NDArray[np.uint16]:
-    """Return the bins of probabilities: the larger, the higher; NaN counts as 0.
+    """Return the bins of probabilities, in ascending order; NaN counts as 0.
 
     >>> bins_of(np.array([0.0, 0.5, 1.0]))
     array([   0,  513, 1026], dtype=uint16)
@@ -59,7 +59,7 @@ class BinnedScores(NamedTuple):
     """(n,) the column of the true class"""
 
     def some(self, rows: Any) -> "BinnedScores":
-        """Return the rows that a mask, an index or a slice chooses."""
+        """Return the rows selected by a mask, an index or a slice."""
         return BinnedScores(self.bins[rows], self.truth[rows])
 
     def counts(self, weight: FloatArray | None = None) -> "BinCounts":
@@ -78,12 +78,12 @@ class BinnedScores(NamedTuple):
 def bin_scores(
     P: FloatArray,
     classes: Iterable[Hashable],
-    truth: Iterable[Hashable] | NDArray[Any],
+    truth: Iterable[Hashable] | NDArray[Any] | CodedLabels,
     columns: LabelIndex,
 ) -> BinnedScores:
-    """Return the bins of probabilities P (n, M) of classes, for rows of true labels.
+    """Return the bins of probabilities P (n, M) of classes, with the true labels.
 
-    `columns` has the column of each label, and gets one for each that is new.
+    `columns` maps labels to columns; new labels are added to it.
     """
     places = columns.of(list(classes))
     of_truth = columns.of(truth)
@@ -93,7 +93,7 @@ def bin_scores(
 
 
 def join_scores(parts: Sequence[BinnedScores]) -> BinnedScores:
-    """Return rows one after the other; a class that came later has bin 0 before."""
+    """Return the rows of all parts; a class has bin 0 before it first appears."""
     S = max(part.bins.shape[1] for part in parts)
     return BinnedScores(
         np.concatenate([_widened(part.bins, S) for part in parts]),
@@ -115,10 +115,10 @@ class BinCounts(NamedTuple):
     """the rows of the class itself"""
 
     def add(self, new: "BinCounts", before: float, keep: float = 1) -> "BinCounts":
-        """Return the counts with more rows; those before weigh `keep` times as much.
+        """Return the counts with more rows; earlier rows are weighted by `keep`.
 
-        `before` is the weight of the rows before: to classes that are new here they
-        gave the probability 0. Whole numbers stay whole numbers.
+        `before` is the weight of the earlier rows, whose probability is 0 for classes
+        that are new here. Whole numbers stay whole numbers.
         """
         known = self.rows.shape[0]
         added = BinCounts(new.rows.copy(), new.positive.copy())
@@ -130,7 +130,7 @@ class BinCounts(NamedTuple):
     def auc(self) -> float:
         """Return the mean AUC of the classes, each against all others.
 
-        NaN where no class has rows of its own and rows of others.
+        NaN if no class has both rows of its own and rows of others.
         """
         negative = self.rows - self.positive
         own, others = self.positive.sum(axis=1), negative.sum(axis=1)
@@ -144,8 +144,8 @@ class BinCounts(NamedTuple):
 
         $$\sum_b (R_b - R_{b+1}) P_b$$
         with $P_b$ and $R_b$ the precision and recall if the rows of bin b and above are
-        predicted positive, as scikit-learn's `average_precision_score` of the bins. NaN
-        where no class has rows of its own and rows of others.
+        predicted positive, as in scikit-learn's `average_precision_score` of the bins.
+        NaN if no class has both rows of its own and rows of others.
         """
         own, found, predicted = self._thresholds()
         precision = found / np.maximum(predicted, _TINY)
@@ -155,18 +155,18 @@ class BinCounts(NamedTuple):
     def best_f1(self) -> float:
         """Return the largest F1 over all thresholds, or the mean of several classes.
 
-        A threshold is a bin: rows of it and above are predicted positive. NaN where no
-        class has rows of its own and rows of others.
+        A threshold is a bin: its rows and those above are predicted positive. NaN if no
+        class has both rows of its own and rows of others.
         """
         own, found, predicted = self._thresholds()
         scores = 2.0 * found / (predicted + own[:, None])
         return _mean(scores.max(axis=1))
 
     def _thresholds(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return counts of each positive class (s,), and of what thresholds predict.
+        """Return the counts behind precision and recall, for each positive class.
 
-        They are rows of the class, and all rows, of each bin and above (s, bins), the
-        highest bin first.
+        They are the rows of the class (s,); and the rows of the class, and all rows, in
+        each bin and above (s, bins), the highest bin first.
         """
         own, rows = self.positive.sum(axis=1), self.rows.sum(axis=1)
         there = np.flatnonzero((own > 0) & (own < rows))
@@ -177,13 +177,12 @@ class BinCounts(NamedTuple):
         return found[:, -1], found, predicted
 
 
-# Below every weight of a row, and above 0.
+# Positive, and smaller than the weight of any row.
 _TINY = 1e-300
 
 
 def _mean(values: FloatArray) -> float:
-    """Return the mean, NaN of none; the order of the values makes no difference."""
-    # Summed exactly.
+    """Return the mean, NaN for none; summed exactly, so that order does not matter."""
     return fsum(values.tolist()) / values.shape[0] if values.shape[0] > 0 else nan
 
 

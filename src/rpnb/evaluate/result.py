@@ -1,4 +1,4 @@
-"""The result of a prequential evaluation: checkpoints of each learner on a stream."""
+"""Results of a prequential evaluation: the checkpoints of each learner."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame  # type: ignore[import-untyped]
 
-# Of the table in notebooks: colours are those of the notebook, light or dark.
+# Style of the table in notebooks, in the notebook's own colours, light or dark.
 _CSS = (
     ".rpnb-result{border-collapse:collapse;font-variant-numeric:tabular-nums}"
     ".rpnb-result caption{caption-side:top;text-align:left;padding:0.2em 0.6em}"
@@ -42,32 +42,32 @@ _REFERENCE_COLOURS = {"majority class": "0.45", "same as last": "0.7"}
 
 @dataclass(frozen=True, slots=True)
 class LearnerResult:
-    """The result of one learner. Arrays have one entry for each checkpoint.
+    """Result of one learner; arrays have one entry per checkpoint.
 
     Attributes
     ----------
     name
-        The learner's.
+        Name of the learner.
     rows
-        How many rows had been predicted.
+        Number of samples predicted so far.
     updates
-        How many rows had changed the model: as learners of rpnb count them; for others,
-        all rows learned.
+        Number of samples that changed the model, for learners of rpnb; number of
+        samples learned, for others.
     seconds
-        Time spent predicting and learning so far, without converting rows to the
-        learner's form and without computing metrics.
+        Time spent on predicting and learning so far, without the conversion of the
+        samples to the learner's format and without metrics.
     figures
-        By span, "cumulative", "window" or "fading", and metric.
+        Values of the metrics, by span ("cumulative", "window" or "fading") and name.
     size
-        Bytes of the learner's pickle at the end, None where there is none.
+        Size of the learner's pickle at the end, in bytes; None if it cannot be pickled.
     answers
-        The predictions for all rows, if they were kept; None for a row without one.
+        Predictions for all samples, if they were kept; None for a sample without one.
     calibration
-        How often predictions were right, by the probability that they were given, over
-        all rows; None without metrics of probabilities, or without probabilities.
+        Accuracy by predicted probability, over all samples; None without
+        probabilities, or without a metric of probabilities.
     asked
-        With a budget: the error on all rows as estimated from the labels that the
-        learner asked for and got, and how many these are; otherwise None.
+        With a budget, the error on all samples, estimated from the labels that the
+        learner requested, and their number; None without.
     """
 
     name: str
@@ -81,7 +81,25 @@ class LearnerResult:
     asked: ErrorEstimate | None = None
 
     def last(self, metric: Metric, span: Span = "cumulative") -> float:
-        """Return a metric at the end of the stream."""
+        """Return a metric at the end of the stream.
+
+        Parameters
+        ----------
+        metric
+            Name of one of the metrics of the evaluation.
+        span
+            Samples that count: "cumulative", "window" or "fading".
+
+        Examples
+        --------
+        >>> from rpnb import RPNBClassifier
+        >>> from rpnb.datasets import streams
+        >>> from rpnb.evaluate import prequential
+        >>> model = RPNBClassifier(20, random_state=0)
+        >>> result = prequential({"RPNB": model}, streams.mixture(1000, seed=0))
+        >>> result["RPNB"].last("accuracy") > 0.5
+        True
+        """
         check_choice("span", span, self.figures)
         check_choice("metric", metric, self.figures[span])
         return float(self.figures[span][metric][-1])
@@ -89,25 +107,24 @@ class LearnerResult:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrequentialResult:
-    """The result of an evaluation; `result[name]` is that of one learner.
+    """Result of an evaluation; `result[name]` is the result of one learner.
 
     Attributes
     ----------
     courses
-        By name, the learners and then the references.
+        Results by name, learners first, then references.
     models
-        The learners at the end of the stream: copies of those that were given.
+        Trained copies of the learners, by name, as of the end of the stream.
     rows
-        How many rows the stream had.
+        Number of samples in the stream.
     classes
-        The true and predicted labels, in the order in which they were first met.
+        True and predicted labels, in the order of their first appearance.
     metrics, window, fading, every
-        As passed to `prequential`.
+        Arguments of the same name of `prequential`.
     differences
-        Sums from which `difference` computes.
+        Sums that the method `difference` uses.
     waiting
-        With `labels="late"`, by learner, what was known of its predictions before
-        their labels came.
+        With `labels="late"`, by learner, the estimates made before labels arrived.
     """
 
     courses: Mapping[str, LearnerResult]
@@ -130,26 +147,26 @@ class PrequentialResult:
         loss: Loss = "error",
         confidence: float = 0.95,
     ) -> Difference:
-        """Compare two learners by a confidence sequence, valid at every row at once.
+        """Return the difference of two learners, with a confidence sequence.
 
-        The interval of the difference may be looked at as often as one likes, and an
-        evaluation may be stopped because of it.
+        The intervals are valid at all samples at once: they may be inspected at any
+        time, and an evaluation may be stopped because of them.
 
         Parameters
         ----------
         first, second
-            Names of the learners; at most one of them is a reference.
+            Names of the learners; at most one of them may be a reference.
         loss
-            "error", or "log_loss" if that was among the metrics; probabilities below
-            0.001 count as that.
+            Loss to compare: "error", or "log_loss" if it is among the metrics, where
+            probabilities below 0.001 count as 0.001.
         confidence
             Probability that the interval never excludes the expected difference.
 
         Returns
         -------
         Difference
-            The mean loss of the first less that of the second, with its interval, at
-            each checkpoint.
+            Mean loss of the first learner minus that of the second, and its interval,
+            at each checkpoint.
 
         Examples
         --------
@@ -169,14 +186,14 @@ class PrequentialResult:
         known = self.differences[loss].pairs()
         if (first, second) not in known and (second, first) not in known:
             raise ValueError(
-                f"two different learners must be compared, at most one of them a "
-                f"reference, got {first!r} and {second!r}"
+                f"first and second must be two different learners, at most one of them "
+                f"a reference, got {first!r} and {second!r}"
             )
         found = self.differences[loss].difference(first, second, confidence)
         if found is None:
             raise ValueError(
-                f"{first} and {second} have no common log-loss: both need "
-                "probabilities of all rows, and the metrics must hold 'log_loss'"
+                f"{first} and {second} cannot be compared by log-loss: both need "
+                "probabilities for all rows, and the metrics must include 'log_loss'"
             )
         return found
 
@@ -209,12 +226,23 @@ class PrequentialResult:
         )
 
     def summary(self) -> str:
-        """Return a table of all metrics at the end of the stream."""
+        """Return a table of all metrics at the end of the stream.
+
+        Examples
+        --------
+        >>> from rpnb import RPNBClassifier
+        >>> from rpnb.datasets import streams
+        >>> from rpnb.evaluate import prequential
+        >>> model = RPNBClassifier(20, random_state=0)
+        >>> result = prequential({"RPNB": model}, streams.mixture(1000, seed=0))
+        >>> print(result.summary().splitlines()[0])
+        1,000 rows, 2 classes; window of 1,000 rows, fading by 0.999
+        """
         title, lines = self._table()
         return f"{title}\n\n{_aligned(lines)}"
 
     def _table(self) -> tuple[str, list[list[str]]]:
-        """Return the title and the lines of the summary, the head first."""
+        """Return the title and the lines of the summary, the header first."""
         head = ["learner", *(title_of(name) for name in self.metrics)]
         first = self.metrics[0]
         head += [f"{span} {title_of(first)}" for span in SPANS[1:]]
@@ -234,10 +262,20 @@ class PrequentialResult:
         return title, lines
 
     def to_pandas(self) -> "DataFrame":
-        """Return a frame with a row for each learner and checkpoint.
+        """Return a pandas frame with one row per learner and checkpoint.
 
-        Columns: learner, row, updates, seconds, and a column for each span and metric,
-        such as `window_accuracy`.
+        Its columns are learner, row, updates, seconds, and one for each span and
+        metric, such as `window_accuracy`.
+
+        Examples
+        --------
+        >>> from rpnb import RPNBClassifier
+        >>> from rpnb.datasets import streams
+        >>> from rpnb.evaluate import prequential
+        >>> model = RPNBClassifier(20, random_state=0)
+        >>> result = prequential({"RPNB": model}, streams.mixture(1000, seed=0))
+        >>> sorted(set(result.to_pandas()["learner"]))
+        ['RPNB', 'majority class', 'same as last']
         """
         try:
             import pandas
@@ -268,16 +306,27 @@ class PrequentialResult:
         *,
         ax: "Axes | None" = None,
     ) -> "Axes":
-        """Draw a metric along the stream, one line per learner; return the axes.
+        """Plot a metric over the stream, one line per learner, and return the axes.
 
         Parameters
         ----------
         metric
-            Which one; by default the first of the evaluation.
+            Name of the metric; by default the first one of the evaluation.
         span
-            "cumulative", "window" or "fading".
+            Samples that count: "cumulative", "window" or "fading".
         ax
-            Where to draw; a new figure by default.
+            Axes to draw on; by default those of a new figure.
+
+        Examples
+        --------
+        >>> from rpnb import RPNBClassifier
+        >>> from rpnb.datasets import streams
+        >>> from rpnb.evaluate import prequential
+        >>> model = RPNBClassifier(20, random_state=0)
+        >>> result = prequential({"RPNB": model}, streams.mixture(1000, seed=0))
+        >>> axes = result.plot("accuracy", "window")
+        >>> axes.get_xlabel()
+        'rows of the stream'
         """
         name = self.metrics[0] if metric is None else metric
         check_choice("metric", name, self.metrics)
@@ -302,20 +351,29 @@ class PrequentialResult:
         }
         ax.set_xlabel("rows of the stream")
         ax.set_ylabel(f"{title_of(name)}, {where[span]}")
-        ax.spines[["top", "right"]].set_visible(False)
-        # Beside the axes, where it covers no line.
-        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        return ax
+        return _finished(ax)
 
     def plot_calibration(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw a reliability diagram, one line per learner; return the axes.
+        """Draw a reliability diagram, one line per learner, and return the axes.
 
-        Needs a metric of probabilities among those of the evaluation.
+        The evaluation must have a metric of probabilities, such as "log_loss".
 
         Parameters
         ----------
         ax
-            Where to draw; a new figure by default.
+            Axes to draw on; by default those of a new figure.
+
+        Examples
+        --------
+        >>> from rpnb import RPNBClassifier
+        >>> from rpnb.datasets import streams
+        >>> from rpnb.evaluate import prequential
+        >>> model = RPNBClassifier(20, random_state=0)
+        >>> stream = streams.mixture(1000, seed=0)
+        >>> result = prequential({"RPNB": model}, stream, metrics=["log_loss"])
+        >>> axes = result.plot_calibration()
+        >>> axes.get_xlabel()
+        'probability of the prediction'
         """
         curves = {
             name: each.calibration
@@ -324,9 +382,8 @@ class PrequentialResult:
         }
         if not curves:
             raise ValueError(
-                "there are no probabilities to draw: metrics must hold one of "
-                "log_loss, brier, calibration_error, coverage, auc, "
-                "average_precision or best_f1"
+                "there are no probabilities to draw: metrics must include log_loss, "
+                "brier, calibration_error, coverage, auc, average_precision or best_f1"
             )
         if ax is None:
             pyplot = require_pyplot("plot_calibration")
@@ -341,26 +398,35 @@ class PrequentialResult:
             colour = line.get_color()
             ax.scatter(curve.confidence, curve.accuracy, s=sizes, color=colour)
         ax.set_xlabel("probability of the prediction")
-        ax.set_ylabel("share of predictions that were right")
+        ax.set_ylabel("share of correct predictions")
         ax.set_aspect("equal")
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        return ax
+        return _finished(ax)
 
     def plot_members(
         self, name: str | None = None, *, axes: "Sequence[Axes] | None" = None
     ) -> "Sequence[Axes]":
-        """Draw which member of a pool carries the stream; return the two axes.
+        """Plot the weight and the error of each member of a pool; return the two axes.
 
-        Above, the weight of each member in the pool; below, the share of mistakes that
-        each by itself, and the pool, made since the point before.
+        The upper axes show the weight of each member, the lower ones the error of each
+        member alone, and of the pool, since the previous point.
 
         Parameters
         ----------
         name
-            A learner that is a `PooledClassifier`; by default the first one.
+            Name of a `PooledClassifier` among the learners; by default the first one.
         axes
-            Two axes to draw on; a new figure by default.
+            Two axes to draw on; by default those of a new figure.
+
+        Examples
+        --------
+        >>> from rpnb import PooledClassifier
+        >>> from rpnb.datasets import streams
+        >>> from rpnb.evaluate import prequential
+        >>> model = PooledClassifier(n_projections=16, random_state=0)
+        >>> result = prequential({"pool": model}, streams.mixture(1000, seed=0))
+        >>> weights, errors = result.plot_members()
+        >>> weights.get_ylabel()
+        'weight in the pool'
         """
         pooled = [k for k, m in self.models.items() if hasattr(m, "member_history_")]
         if not pooled:
@@ -386,12 +452,18 @@ class PrequentialResult:
                 color="0.1" if pool else colours[member],
             )
         above.set_ylabel("weight in the pool")
-        below.set_ylabel("error since the point before")
+        below.set_ylabel("error since the previous point")
         below.set_xlabel("labelled rows")
-        for ax in (above, below):
-            ax.spines[["top", "right"]].set_visible(False)
-        below.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        above.spines[["top", "right"]].set_visible(False)
+        _finished(below)
         return axes
+
+
+def _finished(ax: "Axes") -> "Axes":
+    """Return axes without a frame, and with a legend that covers no line."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return ax
 
 
 def learner_result(participant: Participant) -> LearnerResult:
@@ -419,7 +491,7 @@ def learner_result(participant: Participant) -> LearnerResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What `rpnb run` says of a run besides the counts."""
+    """Facts about a run that reports show besides its results."""
 
     source: str
     p: int
@@ -431,21 +503,21 @@ class RunFacts:
     window: int
     written: tuple[str, ...]
     saved: str | None = None
-    """the model file among these"""
+    """the model file among the written files"""
     table: bool = False
-    """whether the rows are a table, without an order"""
+    """whether the rows are a table, whose order has no meaning"""
     metrics: tuple[Metric, ...] = ()
-    """metrics that are shown besides the usual ones"""
+    """metrics to show besides the usual ones"""
     sensitive: tuple[str, ...] = ()
-    """learners that features on different scales harm"""
+    """learners that are sensitive to the scales of features"""
     weightable: tuple[str, ...] = ()
     """learners that take class weights"""
     weighted: bool = False
     """whether class weights were given"""
     scaled: tuple[str, ...] = ()
-    """learners whose rows are scaled along the stream"""
+    """learners whose rows are scaled online"""
     advice: tuple[str, ...] = ()
-    """what may be wrong, and what to try"""
+    """hints at possible problems, and what to try"""
     numbers: tuple[str, ...] = ()
     """columns taken as numbers"""
     categories: Mapping[str, int] = field(default_factory=dict)
@@ -457,11 +529,11 @@ class RunFacts:
     dropped: Mapping[str, str] = field(default_factory=dict)
     """columns left out, and why"""
     notes: tuple[str, ...] = ()
-    """what a user should know of how the rows were read"""
+    """notes on how the rows were read"""
 
 
 def _aligned(lines: list[list[str]]) -> str:
-    """Return lines of cells in columns, names to the left and figures to the right."""
+    """Return lines of cells in columns, names to the left, numbers to the right."""
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
     out = []
     for line in lines:

@@ -1,14 +1,15 @@
-"""Files of labelled rows, in chunks of bounded memory.
+"""Files of labelled rows, read in chunks of bounded memory.
 
-`LabelledFile` reads CSV, Parquet, JSON lines, ARFF and SVMlight, plain or as gzip, from
-a file or the standard input, and gives arrays that a learner takes: categories as codes
-in first-seen order or as one-hot columns, missing values refused or imputed by what was
-seen before. Needs `pip install 'rpnb[files]'`, but for SVMlight.
+`LabelledFile` reads CSV, Parquet, Feather, JSON lines, ARFF, SVMlight and Excel files,
+text also compressed or from the standard input, into arrays for learners: categories
+become codes in order of first appearance, one-hot columns or hashes, and missing values
+are refused, imputed from earlier rows or kept. All formats but SVMlight require
+`pip install 'rpnb[files]'`.
 """
 
 from rpnb.files.labelled_file import FORMATS, LabelledArrays, LabelledFile
 from rpnb.files.prefetch import ReadAhead
-from rpnb.files.records import FileError, LabelledChunk, ReadOptions
+from rpnb.files.reading import FileError, LabelledChunk, ReadOptions
 
 __all__ = [
     "FORMATS",

@@ -15,24 +15,24 @@ from numpy.typing import NDArray
 from rpnb.core.columns.coding import WIDTHS
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.files.encoding.chunking import rechunk, shuffled
-from rpnb.files.encoding.columns import NO_VALUE, ColumnEncoder
+from rpnb.files.encoding.column_encoder import NO_VALUE, ColumnEncoder
 from rpnb.files.encoding.number_text import Notation
 from rpnb.files.encoding.targets import Targets
 from rpnb.files.formats.arff import Arff
+from rpnb.files.formats.byte_sources import (
+    COMPRESSED,
+    STANDARD_INPUT,
+    name_in_zip,
+    standard_input_begins,
+)
 from rpnb.files.formats.delimited import Delimited
 from rpnb.files.formats.excel import Excel
 from rpnb.files.formats.feather import Feather
 from rpnb.files.formats.json_lines import JsonLines
 from rpnb.files.formats.lines import closed_on_error
 from rpnb.files.formats.parquet import Parquet
-from rpnb.files.formats.sources import (
-    COMPRESSED,
-    STANDARD_INPUT,
-    name_in_zip,
-    standard_input_begins,
-)
 from rpnb.files.formats.svmlight import SparseEncoder, SvmLight
-from rpnb.files.records import ColumnPlan, FileError, LabelledChunk, ReadOptions
+from rpnb.files.reading import ColumnPlan, FileError, LabelledChunk, ReadOptions
 from rpnb.labels import LabelIndex
 
 
@@ -46,7 +46,7 @@ class TableReader(Protocol):
     plan: ColumnPlan
     """what becomes of the columns"""
     notes: list[str]
-    """what a user should know of how the file is read"""
+    """notes on how the file is read"""
     categories: dict[str, list[str]]
     """the values of columns for which the format declares them"""
     again: bool
@@ -219,7 +219,8 @@ class LabelledFile:
         if options.categorical == "one-hot" and state is None:
             again = partial(_READERS[self.format], path, options)
             categories = _all_categories(reader, again, options)
-        return ColumnEncoder(reader.name, reader.plan.kinds, options, categories)
+        na = isinstance(reader, Delimited)
+        return ColumnEncoder(reader.name, reader.plan.kinds, options, categories, na=na)
 
     @property
     def name(self) -> str:
@@ -234,7 +235,7 @@ class LabelledFile:
 
     @property
     def notes(self) -> list[str]:
-        """What a user should know of how the file is read."""
+        """Notes on how the file is read."""
         plan = self.plan
         return [*self._reader.notes, *(() if plan is None else plan.notes)]
 
@@ -321,9 +322,10 @@ class LabelledArrays:
         targets = Targets(self.name, "label", max_classes=n)
         for start in range(0, n, rows):
             chosen = order[start : start + rows]
-            y, codes = targets.encode_array(self._y[chosen], chosen + 1)
+            codes = targets.encode_array(self._y[chosen], chosen + 1)
             self._done = start + chosen.shape[0]
-            yield LabelledChunk(self._X[chosen], y, codes, chosen + 1, None)
+            labels = targets.labels.array()
+            yield LabelledChunk(self._X[chosen], labels, codes, chosen + 1, None)
 
 
 def _with_row_numbers(batches: Iterator[Any]) -> Iterator[tuple[Any, IntArray]]:

@@ -1,4 +1,4 @@
-"""Reading ahead in a thread, while earlier rows are learned."""
+"""Reading ahead in a thread while earlier rows are learned."""
 
 import queue
 import threading
@@ -12,16 +12,31 @@ _POLL = 0.1
 
 
 class _End:
-    """Marks the end of the items, with the error that ended them, if any."""
+    """End of the items, with the error that ended them, if any."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
 
 
 class ReadAhead(Generic[Item]):
-    """Items of an iterator, computed in a thread, at most `ahead` of them waiting.
+    """Computes the items of an iterator in a thread, ahead of their use.
 
     An error of the iterator is raised in its place, after the items before it.
+
+    Parameters
+    ----------
+    items : iterator
+        Iterator to read from.
+    ahead : int, default=2
+        Largest number of items that wait to be used.
+
+    Examples
+    --------
+    >>> from rpnb.files import ReadAhead
+    >>> ahead = ReadAhead(iter([1, 2, 3]))
+    >>> list(ahead.items())
+    [1, 2, 3]
+    >>> ahead.close()
     """
 
     def __init__(self, items: Iterator[Item], ahead: int = 2) -> None:
@@ -31,7 +46,7 @@ class ReadAhead(Generic[Item]):
         self._thread.start()
 
     def _fill(self, items: Iterator[Item]) -> None:
-        """Put all items into the queue, then the end: what the thread does."""
+        """Put all items into the queue, then the end; runs in the thread."""
         end = _End(None)
         try:
             for item in items:
@@ -42,7 +57,7 @@ class ReadAhead(Generic[Item]):
         self._put(end)
 
     def _put(self, item: Item | _End) -> bool:
-        """Wait for room in the queue; return False if stopped meanwhile."""
+        """Wait for room in the queue; return False if stopped in the meantime."""
         while not self._stopped.is_set():
             try:
                 self._queue.put(item, timeout=_POLL)
@@ -52,7 +67,21 @@ class ReadAhead(Generic[Item]):
         return False
 
     def items(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Item]:
-        """Yield the items until they end or `stop()` holds."""
+        """Yield the items until they end or `stop` returns true.
+
+        Parameters
+        ----------
+        stop : callable, optional
+            Function that is called before each item, and while waiting for one.
+
+        Examples
+        --------
+        >>> from rpnb.files import ReadAhead
+        >>> ahead = ReadAhead(iter(range(1000)))
+        >>> next(ahead.items())
+        0
+        >>> ahead.close()
+        """
         while not stop():
             try:
                 item = self._queue.get(timeout=_POLL)
@@ -65,6 +94,12 @@ class ReadAhead(Generic[Item]):
             yield item
 
     def close(self) -> None:
-        """Stop the thread."""
+        """Stop the thread; items that were not used are lost.
+
+        Examples
+        --------
+        >>> from rpnb.files import ReadAhead
+        >>> ReadAhead(iter([1, 2, 3])).close()
+        """
         self._stopped.set()
         self._thread.join(timeout=1.0)

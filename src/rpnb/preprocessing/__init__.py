@@ -1,4 +1,4 @@
-"""Scaling along a stream: each row by the rows before it."""
+"""Online preprocessing: each row is scaled by the rows before it."""
 
 from rpnb.estimators.checks.spread import SpreadWarning
 from rpnb.preprocessing.pipeline import StreamPipeline, make_stream_pipeline

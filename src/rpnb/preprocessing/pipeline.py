@@ -21,13 +21,19 @@ from rpnb.core.passes.blocks import weights_of
 from rpnb.estimators.checks.columns import Columns, NamedColumns, named_to_json
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
-from rpnb.estimators.checks.weights import ANY_WEIGHT, one_weight
+from rpnb.estimators.checks.weights import one_weight
+from rpnb.estimators.protocol import (
+    class_weight_of,
+    fitted_copy,
+    learner_of,
+    state_of,
+)
 from rpnb.estimators.saving.nested import (
     export_learner,
-    import_learner,
     learner_from_json,
     learner_schema,
     learner_to_json,
+    restore_learner,
 )
 from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.scaling import (
@@ -38,22 +44,22 @@ from rpnb.estimators.scaling import (
 )
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.estimators.stream.learner import ScoredRows, Shapes
+from rpnb.estimators.stream.learner import Learner, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
+from rpnb.estimators.wrapping_learner import WrappingLearner, check_takes_weights
 from rpnb.preprocessing.scaler import RunningScaler, check_alike, scaled_rows
 
-# Rows that are scaled at once.
+# Number of rows scaled at once.
 _BLOCK_ROWS = 4096
 
 
 @dataclass(slots=True)
 class PipelineState:
-    """A scale, and the state of the learner behind it."""
+    """A scale, and the learner behind it with its state."""
 
     scaler: RunningScaler
     """the scaler's parameters; its state is `scale`"""
-    learner: StreamClassifier[Any]
-    """the learner's parameters; its state is `inner`"""
+    learner: Learner[Any]
     scale: RunningScale
     inner: Any
 
@@ -64,19 +70,19 @@ def _learner_has(method: str) -> Callable[["StreamPipeline"], bool]:
 
 
 @final
-class StreamPipeline(WeightedStreamClassifier[PipelineState]):
-    """A learner whose rows are scaled online, each by the rows before it.
+class StreamPipeline(WeightedStreamClassifier):
+    """A learner whose samples are scaled online, each by the samples before it.
 
-    Made by `make_stream_pipeline`. Scaler and learner are not changed: copies learn,
-    made on the first call or by `fit`. Labels and state do not depend on how rows are
-    cut into calls if those of the learner do not.
+    Created by `make_stream_pipeline`. Scaler and learner are cloned on the first call
+    or by `fit`, and not changed themselves. Labels and state do not depend on how the
+    data is split into calls if those of the learner do not.
 
     Parameters
     ----------
     scaler : RunningScaler
-        How rows are scaled.
+        Scaler of the samples.
     learner : classifier of this package
-        What learns the scaled rows.
+        Learner of the scaled samples.
     categorical_features : "from_dtype", list or None, default="from_dtype"
         Columns whose values are categories, as for `PooledClassifier`.
     text_features : "auto", list or None, default="auto"
@@ -85,17 +91,19 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
     Attributes
     ----------
     scaler_ : RunningScaler
-        A copy of the scaler in its present state.
+        A copy of the scaler in its current state.
     learner_ : classifier
-        A copy of the learner in its present state.
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
+        A copy of the learner in its current state.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known so far, sorted.
     n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the learner.
+        Number of features of the first data.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the first data had column names that are all strings.
+    n_samples_seen_ : int
+        Number of samples seen so far.
+    n_updates_ : int
+        Number of samples that changed the model.
 
     See Also
     --------
@@ -103,14 +111,14 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
 
     Notes
     -----
-    Rows that are only predicted do not change the scale. In a mini-batch of an
-    `RPNBClassifier`, all rows are scaled by the rows before the batch. A drift detector
-    goes around a pipeline, not into it: ``DriftAware(make_stream_pipeline(…))``.
+    Samples that are only predicted do not change the scale. In a mini-batch of an
+    `RPNBClassifier`, all samples are scaled by those before the batch. Wrap a drift
+    detector around the pipeline, not inside: ``DriftAware(make_stream_pipeline(…))``.
 
-    Frames with columns of categories, text and dates are learned as they are, by any
-    learner: the columns become features as `PooledClassifier` describes, and these are
-    scaled. Columns of numbers may have missing values if the learner takes any; a
-    missing category is one more category. Such pipelines cannot be merged.
+    Any learner accepts data frames with columns of categories, text and dates: the
+    columns become features as in `PooledClassifier`, and these are scaled. Columns of
+    numbers may have missing values if the learner accepts them; a missing category is
+    one more category. Such pipelines cannot be merged.
 
     Examples
     --------
@@ -141,79 +149,132 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         self.categorical_features = categorical_features
         self.text_features = text_features
 
-    # What the learner offers
-
-    @property
-    def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        return getattr(self.learner, "_accepts_sparse", False)
-
-    @property
-    def _weight_limits(self) -> tuple[float, float]:  # type: ignore[override]
-        return getattr(self.learner, "_weight_limits", ANY_WEIGHT)
-
-    @property
-    def _requires_seen_classes(self) -> bool:  # type: ignore[override]
-        return getattr(self.learner, "_requires_seen_classes", False)
-
-    @property
-    def _accepts_unlabelled(self) -> bool:  # type: ignore[override]
-        return getattr(self.learner, "_accepts_unlabelled", False)
+    def _learner(self) -> "PipelineLearner":
+        return PipelineLearner(self)
 
     @property
     def _class_weight(self) -> ClassWeight:
-        return getattr(self.learner, "_class_weight", None)
+        return class_weight_of(self.learner)
+
+    def _check_uses_weights(self) -> None:
+        check_takes_weights(self.learner)
+
+    # Parameters and methods of the learner
 
     @property
     def batch_size(self) -> int | None:
-        """Rows of a mini-batch, as the learner has them."""
+        """Number of samples per mini-batch of the learner.
+
+        Examples
+        --------
+        >>> from rpnb import RPNBClassifier
+        >>> from rpnb.preprocessing import RunningScaler, make_stream_pipeline
+        >>> learner = RPNBClassifier(batch_size=10)
+        >>> make_stream_pipeline(RunningScaler(), learner).batch_size
+        10
+        """
         return getattr(self.learner, "batch_size", 1)
 
     @property
+    def shuffle(self) -> bool:
+        """Whether `fit` learns the samples in a random order, as the learner would.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import PA
+        >>> from rpnb.preprocessing import RunningScaler, make_stream_pipeline
+        >>> make_stream_pipeline(RunningScaler(), PA(shuffle=False)).shuffle
+        False
+        """
+        return getattr(self.learner, "shuffle", False)
+
+    @property
     def random_state(self) -> Any:
-        """The learner's seed, which `fit` draws the order of rows from."""
+        """The learner's seed, from which `fit` draws the order of samples.
+
+        Examples
+        --------
+        >>> from rpnb import RPNBClassifier
+        >>> from rpnb.preprocessing import RunningScaler, make_stream_pipeline
+        >>> learner = RPNBClassifier(random_state=7)
+        >>> make_stream_pipeline(RunningScaler(), learner).random_state
+        7
+        """
         return getattr(self.learner, "random_state", 0)
 
-    @available_if(_learner_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class for each row, as the learner does."""
-        return self._bound_learner().predict_proba(self._scaled(X))
-
-    @available_if(_learner_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_next_proba(self, X: Any) -> FloatArray:
-        """Return the probabilities of each row if it came next, as the learner does."""
-        return self._bound_learner().predict_next_proba(self._scaled(X))
-
-    @available_if(_learner_has("predict_log_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return the logarithm of `predict_proba` (n, M)."""
-        return self._bound_learner().predict_log_proba(self._scaled(X))
-
-    @available_if(_learner_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the score of each class for each row, as the learner does."""
-        return self._bound_learner().decision_function(self._scaled(X))
-
     def predict_one(self, x: FloatArray) -> Any:
-        """Return the label of one row x (p,): `predict` without its formalities."""
+        """Predict the label of the next sample, as `predict_next` does, but faster.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n_features,), float64
+            The sample.
+
+        Returns
+        -------
+        label
+            The predicted label.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rpnb import RPNBClassifier
+        >>> from rpnb.preprocessing import RunningScaler, make_stream_pipeline
+        >>> learner = RPNBClassifier(random_state=0)
+        >>> model = make_stream_pipeline(RunningScaler(), learner)
+        >>> model = model.partial_fit([[1.0], [3.0], [1.2]], ["low", "high", "low"])
+        >>> str(model.predict_one(np.array([2.9])))
+        'high'
+        """
         self._require_fitted()
         if self._columns is not None:
             return self.predict_next(as_table_of_one(x))[0]
-        return self.classes_[self._classify(self._state, check_row(self, x))[0]]
+        return self.classes_[
+            self._learner().classify(self._state, check_row(self, x))[0]
+        ]
 
     def learn_one(self, x: FloatArray, y: Any, sample_weight: float = 1.0) -> None:
-        """Learn one row x (p,) of class y, as `partial_fit` does."""
+        """Learn one sample, as `partial_fit` does.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n_features,), float64
+            The sample.
+        y : label
+            Class of the sample.
+        sample_weight : float, default=1.0
+            Weight of the sample.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rpnb import RPNBClassifier
+        >>> from rpnb.preprocessing import RunningScaler, make_stream_pipeline
+        >>> learner = RPNBClassifier(random_state=0)
+        >>> model = make_stream_pipeline(RunningScaler(), learner)
+        >>> model = model.partial_fit([[1.0], [3.0], [1.2]], ["low", "high", "low"])
+        >>> model.learn_one(np.array([2.9]), "high")
+        >>> model.n_samples_seen_
+        4
+        """
         given = None if sample_weight == 1.0 else one_weight(sample_weight)
         self.partial_fit(as_table_of_one(x), [y], sample_weight=given)
-
-    def _scaled(self, X: Any) -> Any:
-        rows = self._rows_to_predict(X)
-        return _apply(self._state, rows)
 
     # Attributes
 
     @property
     def scaler_(self) -> RunningScaler:
-        """A copy of the scaler in its present state."""
+        """A copy of the scaler in its current state.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import PA
+        >>> from rpnb.preprocessing import RunningScaler, make_stream_pipeline
+        >>> model = make_stream_pipeline(RunningScaler(), PA())
+        >>> model = model.partial_fit([[1.0], [3.0], [1.2]], ["low", "high", "low"])
+        >>> model.scaler_.mean_.round(3).tolist()
+        [1.733]
+        """
         state = self._fitted_state("scaler_")
         scaler: RunningScaler = clone(state.scaler)
         scaler.n_features_in_ = _width(state)
@@ -223,150 +284,65 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         return scaler
 
     @property
-    def learner_(self) -> StreamClassifier[Any]:
-        """A copy of the learner in its present state; its rows are scaled ones."""
+    def learner_(self) -> StreamClassifier:
+        """A copy of the learner in its current state; it expects scaled samples.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import PA
+        >>> from rpnb.preprocessing import RunningScaler, make_stream_pipeline
+        >>> model = make_stream_pipeline(RunningScaler(), PA())
+        >>> model = model.partial_fit([[1.0], [3.0], [1.2]], ["low", "high", "low"])
+        >>> model.learner_.n_samples_seen_
+        3
+        """
         state = self._fitted_state("learner_")
-        learner = self._bound_learner()
-        learner._state = learner._copy(state.inner)
-        if self._class_counts is not None:
-            learner._class_counts = self._class_counts.copy()
-        return learner
-
-    def _bound_learner(self) -> Any:
-        """Return the learner as an estimator that shares the state."""
-        self._require_fitted()
-        state = self._state
-        learner: StreamClassifier[Any] = clone(state.learner)
-        learner.n_features_in_ = _width(state)
-        learner._set_classes(self.classes_)
-        learner._state = state.inner
-        learner._record_parameters()
-        return learner
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        given = getattr(self.learner, "__sklearn_tags__", None)
-        if given is not None:
-            tags.input_tags.allow_nan = given().input_tags.allow_nan
-        return tags
-
-    # Functions of a StreamLearner
-
-    def _new_state(
-        self, p: int, classes: LabelArray, declared: IntArray
-    ) -> PipelineState:
-        _check_parts(self.scaler, self.learner)
-        scaler: RunningScaler = clone(self.scaler)
-        learner: StreamClassifier[Any] = clone(self.learner)
-        inner = learner._new_state(p, classes, declared)
-        return PipelineState(scaler, learner, scaler._new_state(p), inner)
+        inner, p = state.learner.copy(state.inner), _width(state)
+        counts = self._class_counts
+        return fitted_copy(state.learner, inner, self.classes_, p, counts)
 
     def _find_columns(self, X: Any) -> Columns | None:
         columns = super()._find_columns(X)
         if columns is not None and columns.categories and self.batch_size != 1:
             raise ValueError(
-                "a learner of categories learns row by row: batch_size must be 1, got "
-                f"{self.batch_size!r}"
+                "columns of categories are learned row by row: batch_size must be 1, "
+                f"got {self.batch_size!r}"
             )
         return columns
-
-    def _active_classes(self, state: PipelineState) -> IntArray:
-        return state.learner._active_classes(state.inner)
-
-    def _restart(
-        self, state: PipelineState, p: int, classes: LabelArray
-    ) -> PipelineState:
-        inner = state.learner._restart(state.inner, p, classes)
-        return replace(state, scale=state.scaler._new_state(p), inner=inner)
-
-    def _restarted(self, before: PipelineState, state: PipelineState) -> PipelineState:
-        inner = state.learner._restarted(before.inner, state.inner)
-        return replace(state, inner=inner)
-
-    def _rearrange_classes(
-        self,
-        state: PipelineState,
-        source: IntArray,
-        classes: LabelArray,
-        declared: IntArray,
-    ) -> PipelineState:
-        inner = state.learner._rearrange_classes(state.inner, source, classes, declared)
-        return replace(state, scale=copy_scale(state.scale), inner=inner)
-
-    def _reset_state(
-        self, state: PipelineState, p: int, classes: LabelArray, declared: IntArray
-    ) -> PipelineState:
-        inner = state.learner._reset_state(state.inner, p, classes, declared)
-        return replace(state, scale=state.scaler._new_state(p), inner=inner)
-
-    def _learn(
-        self,
-        state: PipelineState,
-        X: NDArray[Any],
-        y: IntArray,
-        weight: FloatArray,
-        labels: IntArray | None,
-    ) -> None:
-        for rows, Z, w in _learn_scales(state, X, y, weight):
-            some = None if labels is None else labels[rows]
-            state.learner._learn(state.inner, Z, y[rows], w, some)
-
-    def _learn_scored(
-        self,
-        state: PipelineState,
-        X: NDArray[Any],
-        y: IntArray,
-        weight: FloatArray,
-        labels: IntArray,
-    ) -> ScoredRows:
-        found = [
-            state.learner._learn_scored(state.inner, Z, y[rows], w, labels[rows])
-            for rows, Z, w in _learn_scales(state, X, y, weight)
-        ]
-        return ScoredRows(np.concatenate([part.probabilities for part in found]))
-
-    def _probabilities(self, state: PipelineState, X: NDArray[Any]) -> FloatArray:
-        return state.learner._probabilities(state.inner, _apply(state, X))
-
-    def _check_uses_weights(self) -> None:
-        if not isinstance(self.learner, WeightedStreamClassifier):
-            raise TypeError(
-                f"sample_weight is of no use to {type(self.learner).__name__}, which "
-                "takes all rows as equal"
-            )
-
-    def _classify(self, state: PipelineState, X: NDArray[Any]) -> IntArray:
-        return state.learner._classify(state.inner, _apply(state, X))
-
-    def _classify_unordered(self, state: PipelineState, X: NDArray[Any]) -> IntArray:
-        return state.learner._classify_unordered(state.inner, _apply(state, X))
-
-    def _row_counts(self, state: PipelineState) -> tuple[int, int]:
-        return state.learner._row_counts(state.inner)
-
-    def _copy(self, state: PipelineState) -> PipelineState:
-        inner = state.learner._copy(state.inner)
-        return replace(state, scale=copy_scale(state.scale), inner=inner)
 
     # Joining
 
     @available_if(_learner_has("merge"))  # type: ignore[untyped-decorator]
     def merge(self, other: Self, base: Self | None = None) -> Self:
-        """Add what another pipeline has learned.
+        """Add what another pipeline has learned to this one.
 
-        Scales are merged exactly but for rounding, learners as they merge themselves:
-        what each has learned was of rows scaled as they came, and stays as it is.
+        Scales are merged exactly, to rounding; learners are merged by their own
+        `merge`. What they have learned from samples as scaled at the time is not
+        rescaled.
 
         Parameters
         ----------
         other : StreamPipeline
-            A pipeline of the same scaler and learner.
+            Pipeline with the same scaler and learner.
         base : StreamPipeline, optional
-            The common state from which both went on: what it holds is counted once.
+            Common state from which both went on learning, which is counted once.
 
         Returns
         -------
         self
+            This pipeline, with what both have learned.
+
+        Examples
+        --------
+        >>> from copy import deepcopy
+        >>> from rpnb import RPNBClassifier
+        >>> from rpnb.preprocessing import RunningScaler, make_stream_pipeline
+        >>> learner = RPNBClassifier(random_state=0)
+        >>> model = make_stream_pipeline(RunningScaler(), learner)
+        >>> model = model.partial_fit([[1.0], [3.0], [1.2]], ["low", "high", "low"])
+        >>> other = deepcopy(model).partial_fit([[1.1], [3.1]], ["low", "high"])
+        >>> model.merge(other, base=model).n_samples_seen_
+        5
         """
         parts: dict[str, Any] = {"this pipeline": self, "other": other}
         if base is not None:
@@ -387,9 +363,11 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         merged: Any = learners[0]
         merged.merge(*learners[1:])
         scale = merge_scales(scales[0], scales[1], *scales[2:])
-        self._state = replace(self._state, scale=scale, inner=merged._state)
+        inner, counts = state_of(merged)
+        self._state = replace(self._state, scale=scale, inner=inner)
         self._set_classes(merged.classes_)
-        self._class_counts = merged._class_counts
+        self._class_counts = counts
+        self._set_thresholds = None
         return self
 
     # Files
@@ -409,24 +387,141 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
             "learner": learner_from_json(parameters["learner"]),
         }
 
-    def _export_state(
+
+@final
+@dataclass
+class PipelineLearner(WrappingLearner[PipelineState]):
+    """A learner whose rows are scaled online."""
+
+    given: StreamPipeline
+
+    @property
+    def wrapped(self) -> Any:
+        return self.given.learner
+
+    @property
+    def accepts_unlabelled(self) -> bool:  # type: ignore[override]
+        return getattr(self.inner, "accepts_unlabelled", False)
+
+    def tag(self, tags: Any) -> Any:
+        given = getattr(self.given.learner, "__sklearn_tags__", None)
+        if given is not None:
+            tags.input_tags.allow_nan = given().input_tags.allow_nan
+        return tags
+
+    def begin(self, p: int, classes: LabelArray, declared: IntArray) -> PipelineState:
+        check_parts(self.given.scaler, self.given.learner)
+        scaler: RunningScaler = clone(self.given.scaler)
+        learner = learner_of(clone(self.given.learner))
+        inner = learner.begin(p, classes, declared)
+        return PipelineState(scaler, learner, scaler._new_state(p), inner)
+
+    def active_classes(self, state: PipelineState) -> IntArray:
+        return state.learner.active_classes(state.inner)
+
+    def restart(
+        self, state: PipelineState, p: int, classes: LabelArray
+    ) -> PipelineState:
+        inner = state.learner.restart(state.inner, p, classes)
+        return replace(state, scale=state.scaler._new_state(p), inner=inner)
+
+    def restarted(self, before: PipelineState, state: PipelineState) -> PipelineState:
+        inner = state.learner.restarted(before.inner, state.inner)
+        return replace(state, inner=inner)
+
+    def grow(
+        self,
+        state: PipelineState,
+        source: IntArray,
+        classes: LabelArray,
+        declared: IntArray,
+    ) -> PipelineState:
+        inner = state.learner.grow(state.inner, source, classes, declared)
+        return replace(state, scale=copy_scale(state.scale), inner=inner)
+
+    def reset(
+        self, state: PipelineState, p: int, classes: LabelArray, declared: IntArray
+    ) -> PipelineState:
+        inner = state.learner.reset(state.inner, p, classes, declared)
+        return replace(state, scale=state.scaler._new_state(p), inner=inner)
+
+    def learn(
+        self,
+        state: PipelineState,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray | None,
+    ) -> None:
+        for rows, Z, w in _learn_scales(state, X, y, weight):
+            some = None if labels is None else labels[rows]
+            state.learner.learn(state.inner, Z, y[rows], w, some)
+
+    def learn_scored(
+        self,
+        state: PipelineState,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray,
+    ) -> FloatArray:
+        found = [
+            state.learner.learn_scored(state.inner, Z, y[rows], w, labels[rows])
+            for rows, Z, w in _learn_scales(state, X, y, weight)
+        ]
+        return np.concatenate(found)
+
+    def decisions(self, state: PipelineState, X: NDArray[Any]) -> FloatArray:
+        return state.learner.decisions(state.inner, _apply(state, X))
+
+    def log_probabilities(
+        self, state: PipelineState, X: NDArray[Any], *, ordered: bool
+    ) -> FloatArray:
+        rows = _apply(state, X)
+        return state.learner.log_probabilities(state.inner, rows, ordered=ordered)
+
+    def probabilities(
+        self, state: PipelineState, X: NDArray[Any], *, ordered: bool = True
+    ) -> FloatArray:
+        rows = _apply(state, X)
+        return state.learner.probabilities(state.inner, rows, ordered=ordered)
+
+    def classify(self, state: PipelineState, X: NDArray[Any]) -> IntArray:
+        return state.learner.classify(state.inner, _apply(state, X))
+
+    def classify_unordered(self, state: PipelineState, X: NDArray[Any]) -> IntArray:
+        return state.learner.classify_unordered(state.inner, _apply(state, X))
+
+    def row_counts(self, state: PipelineState) -> tuple[int, int]:
+        return state.learner.row_counts(state.inner)
+
+    def copy(self, state: PipelineState) -> PipelineState:
+        inner = state.learner.copy(state.inner)
+        return replace(state, scale=copy_scale(state.scale), inner=inner)
+
+    def export(
         self, state: PipelineState
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         metadata, arrays = export_learner(state.learner, state.inner)
         return metadata, {**scale_to_arrays(state.scale), **arrays}
 
-    def _state_schema(
+    def schema(
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
     ) -> StateSchema:
-        inner = learner_schema(self.learner, state, shapes, M, p)
+        inner = learner_schema(learner_of(self.given.learner), state, shapes, M, p)
         return StateSchema({**scale_schema(p), **inner.arrays}, inner.values)
 
-    def _import_state(
-        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
+    def restore(
+        self,
+        metadata: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        classes: LabelArray,
+        p: int,
     ) -> PipelineState:
-        inner = import_learner(self.learner, self.classes_, p, metadata, arrays)
+        learner = learner_of(clone(self.given.learner))
+        inner = restore_learner(learner, classes, p, metadata, arrays)
         scale = scale_from_arrays(arrays)
-        return PipelineState(clone(self.scaler), clone(self.learner), scale, inner)
+        return PipelineState(clone(self.given.scaler), learner, scale, inner)
 
 
 def _learn_scales(
@@ -434,16 +529,16 @@ def _learn_scales(
 ) -> Iterator[tuple[slice, Any, FloatArray]]:
     """Yield rows, block by block, scaled and with their weights; learn the scale."""
     n = X.shape[0]
-    batch = getattr(state.learner, "batch_size", 1)
+    batch = getattr(state.learner.given, "batch_size", 1)
     size = n if batch is None else int(batch)
-    # Mini-batches are not cut.
+    # Mini-batches are not split.
     for rows in row_blocks(n, max(_BLOCK_ROWS // max(size, 1), 1) * size):
         w = weights_of(weight, rows)
         yield rows, scaled_rows(state.scaler, state.scale, X[rows], y[rows], w, size), w
 
 
 def _width(state: PipelineState) -> int:
-    """Return the number of features that the scaler and the learner have."""
+    """Return the number of features of the scaler and the learner."""
     return int(state.scale.mean.shape[0])
 
 
@@ -454,22 +549,25 @@ def make_stream_pipeline(
     categorical_features: NamedColumns | Literal["from_dtype"] = "from_dtype",
     text_features: NamedColumns | Literal["auto"] = "auto",
 ) -> StreamPipeline:
-    """Return a learner that scales each row by the rows before it.
+    """Return a learner that scales each sample by the samples before it.
 
     Parameters
     ----------
     scaler : RunningScaler
-        How rows are scaled.
+        Scaler of the samples.
     learner : classifier of this package
-        `RPNBClassifier`, `PooledClassifier` or one of `rpnb.baselines`.
-    categorical_features, text_features
-        Columns of categories and of text; see `StreamPipeline`.
+        Learner of the scaled samples: `RPNBClassifier`, `PooledClassifier` or one of
+        `rpnb.baselines`.
+    categorical_features : "from_dtype", list or None, default="from_dtype"
+        Columns whose values are categories, as for `PooledClassifier`.
+    text_features : "auto", list or None, default="auto"
+        Columns of text that are read word by word, as for `PooledClassifier`.
 
     Returns
     -------
     StreamPipeline
-        With `predict_then_learn`, `partial_fit`, `predict`, and what else the learner
-        has.
+        Pipeline with `predict_then_learn`, `partial_fit`, `predict`, and the other
+        methods of the learner.
 
     Examples
     --------
@@ -478,7 +576,7 @@ def make_stream_pipeline(
     >>> make_stream_pipeline(RunningScaler(), AROW())
     StreamPipeline(learner=AROW(), scaler=RunningScaler())
     """
-    _check_parts(scaler, learner)
+    check_parts(scaler, learner)
     return StreamPipeline(
         scaler,
         learner,
@@ -487,8 +585,8 @@ def make_stream_pipeline(
     )
 
 
-def _check_parts(scaler: Any, learner: Any) -> None:
-    """Refuse what is no scaler, and what is no learner."""
+def check_parts(scaler: Any, learner: Any) -> None:
+    """Refuse anything but a scaler and a learner."""
     if not isinstance(scaler, RunningScaler):
         raise TypeError(f"scaler must be a RunningScaler, got {scaler!r}")
     if not isinstance(learner, StreamClassifier) or isinstance(learner, StreamPipeline):
@@ -496,7 +594,7 @@ def _check_parts(scaler: Any, learner: Any) -> None:
             f"learner must be a classifier of rpnb, got {learner!r}; for estimators of "
             "scikit-learn use its make_pipeline(RunningScaler(), …)"
         )
-    learner._check_numbers("StreamPipeline")
+    learner_of(learner).check_numbers("StreamPipeline")
 
 
 def _apply(state: PipelineState, X: Any) -> Any:

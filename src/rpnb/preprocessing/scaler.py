@@ -1,7 +1,6 @@
-"""RunningScaler: mean and deviation of the features, kept along a stream."""
+"""RunningScaler: standardise features online."""
 
 from collections.abc import Collection
-from os import PathLike
 from typing import Any, Self, final
 
 import numpy as np
@@ -28,6 +27,7 @@ from rpnb.estimators.saving.estimator import (
     require_version,
     write_estimator,
 )
+from rpnb.estimators.saving.files import ModelSource
 from rpnb.estimators.saving.schema import StateSchema, check_arrays, check_values
 from rpnb.estimators.scaling import (
     CLIP,
@@ -43,39 +43,38 @@ _ONE = np.ones(1)
 
 @final
 class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Standardises features by the mean and deviation of the rows learned so far.
+    r"""Standardise features by the mean and deviation of the samples learned so far.
 
     A value x of a feature with mean m and standard deviation s becomes (x − m)/s,
-    clipped; 0 while the feature has not varied. Rows are learned one by one in their
-    order, so that no bit depends on how they are cut into calls, and
-    `transform_then_learn` scales each row by the rows before it.
+    clipped; 0 while the feature has not varied. Samples are learned one by one in
+    order, so that results do not depend on how the data is split into calls, and
+    `transform_then_learn` scales each sample by the samples before it.
 
     Parameters
     ----------
     center : bool, default=True
-        Whether the mean is subtracted. Without, a feature is divided by its root mean
-        square. Sparse rows are never centred: where the first rows learned are sparse,
-        none are.
+        Whether to subtract the mean. If not, a feature is divided by its root mean
+        square. Sparse samples are never centred: if the first samples learned are
+        sparse, none are.
     clip : float or None, default=3.0
-        Scaled values beyond ±clip are clipped to it: an outlier must not dominate a
-        projection, nor rows at the beginning, when deviations are little known. None
-        clips nothing.
+        Limit to which scaled values are clipped, so that neither outliers nor the first
+        samples, when deviations are poorly estimated, dominate. None clips nothing.
 
     Attributes
     ----------
-    mean_ : array of shape (p,)
-        Means of the features; 0 where rows are not centred.
-    var_ : array of shape (p,)
-        Their population variances, about 0 where rows are not centred. A feature that
-        has not varied has 0.
-    scale_ : array of shape (p,)
-        Their standard deviations, 1 for features that have not varied.
+    mean_ : ndarray of shape (n_features_in_,)
+        Means of the features; 0 if samples are not centred.
+    var_ : ndarray of shape (n_features_in_,)
+        Population variances of the features, about 0 if samples are not centred; 0 for
+        a feature that has not varied.
+    scale_ : ndarray of shape (n_features_in_,)
+        Standard deviations of the features; 1 for a feature that has not varied.
     n_samples_seen_ : int
-        Number of rows learned.
+        Number of samples learned so far.
     n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
+        Number of features of the first data.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the first data had column names that are all strings.
 
     See Also
     --------
@@ -84,8 +83,8 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     Notes
     -----
     NaN is a missing value: it stays NaN and is not counted. Infinities and values
-    beyond ±1e150 are refused. A scaler that has learned dense rows makes sparse rows
-    dense.
+    beyond ±1e150 are refused. A scaler that has learned dense samples makes sparse
+    samples dense.
 
     References
     ----------
@@ -115,20 +114,27 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     def fit(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Forget everything and learn from the rows of X (n, p).
+        """Fit the scaler to samples, discarding what was learned before.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, p)
-            Observations.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples to learn, in order.
         y : ignored
-            For pipelines.
-        sample_weight : array-like of shape (n,), optional
-            A row of weight w counts as w equal rows.
+            Present for compatibility with pipelines.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples: one of weight w counts as w equal samples.
 
         Returns
         -------
         self
+            The fitted scaler.
+
+        Examples
+        --------
+        >>> from rpnb.preprocessing import RunningScaler
+        >>> RunningScaler().fit([[1.0], [3.0]]).mean_.tolist()
+        [2.0]
         """
         self._learn(X, sample_weight, first=True)
         return self
@@ -136,18 +142,54 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn from more rows X (n, p); the parameters are those of `fit`."""
+        """Learn more samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples to learn, in order.
+        y : ignored
+            Present for compatibility with pipelines.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples: one of weight w counts as w equal samples.
+
+        Returns
+        -------
+        self
+            The scaler, with the samples learned.
+
+        Examples
+        --------
+        >>> from rpnb.preprocessing import RunningScaler
+        >>> scaler = RunningScaler().partial_fit([[1.0], [3.0]])
+        >>> scaler.partial_fit([[5.0]]).mean_.tolist()
+        [3.0]
+        """
         self._learn(X, sample_weight, first=not self.__sklearn_is_fitted__())
         return self
 
     def transform_then_learn(
         self, X: Any, sample_weight: ArrayLike | None = None
     ) -> Any:
-        """Scale each row of X (n, p) by the rows before it, then learn it.
+        """Scale each sample by the samples before it, then learn it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples to scale and learn, in order.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples: one of weight w counts as w equal samples.
 
         Returns
         -------
-        array or sparse matrix of shape (n, p)
+        ndarray or sparse matrix of shape (n_samples, n_features)
+            Scaled samples.
+
+        Examples
+        --------
+        >>> from rpnb.preprocessing import RunningScaler
+        >>> RunningScaler().transform_then_learn([[1.0], [3.0], [3.0]]).tolist()
+        [[0.0], [0.0], [1.0]]
         """
         return self._learn(X, sample_weight, first=not self.__sklearn_is_fitted__())
 
@@ -170,7 +212,7 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         return new_scale(p, centred=bool(self.center))
 
     def _clip(self) -> float:
-        """Return the bound of scaled values."""
+        """Check the parameters and return the limit of scaled values."""
         if not isinstance(self.center, bool | np.bool_):
             raise TypeError(f"center must be True or False, got {self.center!r}")
         if self.clip is None:
@@ -180,7 +222,24 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     # Scaling
 
     def transform(self, X: Any) -> Any:
-        """Return the rows of X (n, p), scaled by all rows learned so far."""
+        """Scale samples by all samples learned so far.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples to scale; nothing is learned from them.
+
+        Returns
+        -------
+        ndarray or sparse matrix of shape (n_samples, n_features)
+            Scaled samples.
+
+        Examples
+        --------
+        >>> from rpnb.preprocessing import RunningScaler
+        >>> RunningScaler().fit([[1.0], [3.0]]).transform([[4.0]]).tolist()
+        [[2.0]]
+        """
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 "This RunningScaler instance is not fitted yet: call fit, partial_fit "
@@ -194,28 +253,58 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
 
     @property
     def mean_(self) -> FloatArray:
-        """Means of the features."""
+        """Means of the features; 0 if samples are not centred.
+
+        Examples
+        --------
+        >>> from rpnb.preprocessing import RunningScaler
+        >>> RunningScaler().fit([[1.0, 5.0], [3.0, 5.0]]).mean_.tolist()
+        [2.0, 5.0]
+        """
         return self._fitted("mean_").mean.copy()
 
     @property
     def var_(self) -> FloatArray:
-        """Variances of the features."""
+        """Population variances of the features.
+
+        Examples
+        --------
+        >>> from rpnb.preprocessing import RunningScaler
+        >>> RunningScaler().fit([[1.0, 5.0], [5.0, 5.0]]).var_.tolist()
+        [4.0, 0.0]
+        """
         return variances(self._fitted("var_"))
 
     @property
     def scale_(self) -> FloatArray:
-        """Standard deviations of the features, 1 where there is none."""
+        """Standard deviations of the features; 1 for a feature that has not varied.
+
+        Examples
+        --------
+        >>> from rpnb.preprocessing import RunningScaler
+        >>> RunningScaler().fit([[1.0, 5.0], [5.0, 5.0]]).scale_.tolist()
+        [2.0, 1.0]
+        """
         variance = variances(self._fitted("scale_"))
         return np.sqrt(np.where(variance > 0.0, variance, 1.0))
 
     @property
     def n_samples_seen_(self) -> int:
-        """Number of rows learned."""
+        """Number of samples learned so far.
+
+        Examples
+        --------
+        >>> from rpnb.preprocessing import RunningScaler
+        >>> RunningScaler().fit([[1.0], [3.0]]).partial_fit([[2.0]]).n_samples_seen_
+        3
+        """
         return int(self._fitted("n_samples_seen_").seen[0])
 
     def _fitted(self, attribute: str) -> RunningScale:
         if not self.__sklearn_is_fitted__():
-            raise AttributeError(f"RunningScaler has no {attribute} before it has data")
+            raise AttributeError(
+                f"RunningScaler has no {attribute} before it has learned any samples"
+            )
         return self._state
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -230,18 +319,27 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     # Joining
 
     def merge(self, other: Self, base: Self | None = None) -> Self:
-        """Add the rows that another scaler has learned, exactly but for rounding.
+        """Add the samples that another scaler has learned, exact up to rounding.
 
         Parameters
         ----------
         other : RunningScaler
-            A scaler of the same features.
+            Scaler of the same features.
         base : RunningScaler, optional
-            The common state from which both went on: its rows are counted once.
+            Common state from which both went on learning; its samples are counted once.
 
         Returns
         -------
         self
+            This scaler, with the samples of both.
+
+        Examples
+        --------
+        >>> from rpnb.preprocessing import RunningScaler
+        >>> left = RunningScaler().fit([[1.0], [3.0]])
+        >>> right = RunningScaler().fit([[8.0]])
+        >>> left.merge(right).mean_.tolist()
+        [4.0]
         """
         states = [_state_of("this scaler", self), _state_of("other", other)]
         if base is not None:
@@ -252,17 +350,32 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
 
     # Files
 
-    def save(self, path: str | PathLike[str], *, key: bytes | None = None) -> None:
-        """Write the scaler to a file of arrays and JSON, whole or not at all.
+    def save(self, path: ModelSource, *, key: bytes | None = None) -> None:
+        """Write the scaler to a file of arrays and JSON, atomically.
 
-        With a key of at least 16 bytes, the file is signed.
+        Parameters
+        ----------
+        path : str, path or binary file
+            File to write.
+        key : bytes, optional
+            Secret of at least 16 bytes with which the file is signed.
+
+        Examples
+        --------
+        >>> from rpnb.preprocessing import RunningScaler
+        >>> scaler = RunningScaler().fit([[1.0], [3.0]])
+        >>> scaler.save("scaler.rpnb")
+        >>> RunningScaler.load("scaler.rpnb").mean_.tolist()
+        [2.0]
         """
         if not self.__sklearn_is_fitted__():
-            raise NotFittedError("This RunningScaler instance has nothing to save.")
+            raise NotFittedError(
+                "This RunningScaler instance has nothing to save: it is not fitted yet."
+            )
         saved = SavedEstimator(
             type(self).__name__,
             self.parameters_to_json(),
-            np.zeros(1, np.int64),  # files have classes, of which a scaler has none
+            np.zeros(1, np.int64),  # model files have classes, a scaler has none
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
             {},
@@ -272,16 +385,45 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         write_estimator(path, saved, key=key)
 
     def parameters_to_json(self) -> dict[str, Any]:
-        """Return the parameters as JSON has them, or say what is wrong with them."""
+        """Return the parameters as JSON values, or raise an error if they are invalid.
+
+        Examples
+        --------
+        >>> from rpnb.preprocessing import RunningScaler
+        >>> RunningScaler(clip=5.0).parameters_to_json()
+        {'center': True, 'clip': 5.0}
+        """
         self._clip()
         clip = None if self.clip is None else float(self.clip)
         return {"center": bool(self.center), "clip": clip}
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, key: bytes | None = None) -> Self:
-        """Read a scaler that `save` wrote; it behaves as the saved one, to the bit.
+    def load(cls, path: ModelSource, *, key: bytes | None = None) -> Self:
+        """Read a scaler that `save` wrote.
 
-        With a key, files that were not signed with it are refused.
+        Parameters
+        ----------
+        path : str, path or binary file
+            File to read.
+        key : bytes, optional
+            Secret with which the file must have been signed.
+
+        Returns
+        -------
+        RunningScaler
+            The scaler; it behaves as the saved one, to the bit.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is not a complete model, or not signed with the key.
+
+        Examples
+        --------
+        >>> from rpnb.preprocessing import RunningScaler
+        >>> RunningScaler().fit([[1.0], [3.0]]).save("scaler.rpnb")
+        >>> RunningScaler.load("scaler.rpnb").scale_.tolist()
+        [1.0]
         """
         saved = read_estimator(path, cls.__name__, key, cls._array_names)
         with report_damage(path):
@@ -301,7 +443,14 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
 
     @classmethod
     def from_json(cls, parameters: dict[str, Any]) -> Self:
-        """Return a scaler that has seen nothing, with the parameters of a file."""
+        """Return a new, unfitted scaler with the parameters of `parameters_to_json`.
+
+        Examples
+        --------
+        >>> from rpnb.preprocessing import RunningScaler
+        >>> RunningScaler.from_json({"center": True, "clip": 5.0})
+        RunningScaler(clip=5.0)
+        """
         check_parameters(parameters, cls._get_param_names())
         scaler = cls(**parameters)
         scaler._clip()
@@ -310,12 +459,12 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         super().__setstate__(attributes)
         if self.__sklearn_is_fitted__():
-            # joblib may have handed out arrays mapped from a file, for reading only.
+            # joblib may pass arrays that are memory-mapped read-only.
             self._state = copy_scale(self._state)
 
 
 def check_alike(scales: list[RunningScale]) -> None:
-    """Refuse to merge scales of other features, or centred and not."""
+    """Refuse to merge scales of different features or different centring."""
     for scale in scales[1:]:
         if scale.mean.shape != scales[0].mean.shape:
             raise ValueError(
@@ -344,5 +493,5 @@ def scaled_rows(
     weight: FloatArray,
     size: int,
 ) -> Any:
-    """Scale rows by a scaler's parameters and a state of it, and learn them."""
+    """Scale rows with a scaler's parameters and state, and learn them."""
     return learn_scale(scale, X, y, weight, size, scaler._clip())

@@ -8,7 +8,7 @@ from typing import final
 
 @final
 class Html(str):
-    """Text that is markup already and is not escaped."""
+    """Text that is markup, and is not escaped again."""
 
     __slots__ = ()
 
@@ -64,14 +64,14 @@ def section(
 ) -> Html:
     """Return a section of the page, with an anchor and a heading.
 
-    With `fold` readers can fold it, and on a narrow screen it is folded at first. With
-    `half` it takes half of a wide page.
+    With `fold`, readers can fold it, and on a narrow screen it is folded at first. With
+    `half`, it takes half of a wide page.
     """
     heading = tag("h2", title, id=f"{anchor}-title")
     parts: tuple[str, ...] = (heading, *inner)
     if fold:
         element = tag("details", tag("summary", heading), *inner, class_="fold")
-        # Open in the markup: without scripts everything is there.
+        # Open in the markup, so that everything is visible without scripts.
         parts = (Html(element.replace("<details", "<details open", 1)),)
     named = f"{anchor}-title"
     side = "half" if half else None
@@ -79,9 +79,9 @@ def section(
 
 
 def choice(label: str, options: Mapping[str, str]) -> Html:
-    """Return panels of which one is seen at a time, the first at first.
+    """Return panels of which one is visible at a time, initially the first.
 
-    `label` says what is chosen. Without scripts all but the first are folded.
+    `label` names what is chosen. Without scripts, all but the first are folded.
     """
     panels = []
     for place, (name, inner) in enumerate(options.items()):
@@ -100,7 +100,7 @@ def table(
     label: str,
     align: str | None = None,
 ) -> Html:
-    """Return a table in an element that scrolls, also by keyboard.
+    """Return a table in an element that scrolls, by keyboard too.
 
     `align` has one letter per column, "l" or "r"; by default only the first is left.
     """
@@ -110,7 +110,7 @@ def table(
         for name, letter in zip(head, letters, strict=True)
     )
     inner = tag("table", tag("thead", tag("tr", columns)), *bodies, aria_label=label)
-    # An element that scrolls must be reachable by keyboard, and have a label.
+    # An element that scrolls needs a label, and must be reachable by keyboard.
     box = tag(
         "div", inner, class_="scroll", tabindex="0", role="region", aria_label=label
     )

@@ -1,11 +1,11 @@
-"""`rpnb serve`: predict now, learn when the label comes.
+"""`rpnb serve`: predict now, learn when the label arrives.
 
-One process answers predictions over HTTP, takes labels by id, late and in any order,
-and keeps every acknowledged one. Needs ``pip install 'rpnb[serve]'``.
+One process answers predictions over HTTP and takes labels by id, late and in any order.
+It keeps every label that it has acknowledged. Needs ``pip install 'rpnb[serve]'``.
 
 - `log`: the SQLite database that every change goes through first;
-- `writer`: the one thread that writes to it, for all clients at once;
-- `models`: learners, and how events of the log change them;
-- `snapshots`: states of learners in the log, restoring and checking them;
+- `writer`: the only thread that writes to it, for all clients together;
+- `served_model`: learners, and how events of the log change them;
+- `snapshots`: states of learners in the log; `maintenance` checks and copies logs;
 - `app`: the HTTP interface; `server` runs it.
 """

@@ -1,55 +1,40 @@
-"""The application: which address leads to which endpoint."""
+"""The application: its routes and their endpoints."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI, Response
-
-from rpnb._version import __version__
 from rpnb.serve.endpoints.challengers import ChallengerEndpoints
 from rpnb.serve.endpoints.models import ModelEndpoints
 from rpnb.serve.endpoints.operation import OperationEndpoints
 from rpnb.serve.endpoints.page import PageEndpoints
 from rpnb.serve.endpoints.rows import RowEndpoints
-from rpnb.serve.http import openapi
+from rpnb.serve.http.openapi import describe
+from rpnb.serve.http.routes import App, Route
 from rpnb.serve.metrics import Metrics
 from rpnb.serve.writer import Writer
 
 
-def make_app(writer: Writer, metrics: Metrics) -> tuple[FastAPI, asyncio.Event]:
-    """Return the application of a service and the event that is set when it stops.
-
-    It is served by a `Guard`, which matches requests and calls the endpoints; FastAPI
-    describes them and starts and stops the writer with the application.
-    """
+def make_app(writer: Writer, metrics: Metrics) -> App:
+    """Return the application of a service, for a `Guard` to serve."""
     stopping = asyncio.Event()
 
     @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_app: Any) -> AsyncIterator[None]:
         writer.start()
         yield
         stopping.set()
         await asyncio.to_thread(writer.stop)
 
-    app = FastAPI(
-        title="rpnb serve",
-        version=__version__,
-        description=openapi.DESCRIPTION,
-        # Every route is below, with a scope; none is added by the framework.
-        openapi_url=None,
-        redirect_slashes=False,
-        lifespan=lifespan,
-    )
     models, rows = ModelEndpoints(writer), RowEndpoints(writer)
-    operation = OperationEndpoints(writer, metrics, stopping, app.openapi)
+    operation = OperationEndpoints(writer, metrics, stopping, lambda: describe(routes))
     page = PageEndpoints(writer, operation.health, stopping)
     challengers = ChallengerEndpoints(writer)
     one = "/v1/models/{name}"
     other, version = f"{one}/challengers/{{challenger}}", f"{one}/versions/{{version}}"
-    # Those that are asked for most come first.
-    routes: list[tuple[str, str, Any]] = [
+    # The most frequent ones come first.
+    listed = [
         ("POST", f"{one}/predict", rows.predict),
         ("POST", f"{one}/labels", rows.label),
         ("POST", f"{one}/observe", rows.observe),
@@ -83,18 +68,5 @@ def make_app(writer: Writer, metrics: Metrics) -> tuple[FastAPI, asyncio.Event]:
         ("GET", "/", page.page),
         ("GET", "/page/{file}", page.asset),
     ]
-    for method, path, endpoint in routes:
-        app.add_api_route(
-            path,
-            endpoint,
-            methods=[method],
-            response_class=Response,
-            response_model=None,
-            status_code=201 if openapi.creates(method, path) else 200,
-            include_in_schema=openapi.described(method, path),
-            operation_id=endpoint.__name__,
-            summary=(endpoint.__doc__ or "").splitlines()[0].rstrip("."),
-            responses=openapi.responses(method, path),
-            openapi_extra=openapi.request_of(method, path),
-        )
-    return app, stopping
+    routes = tuple(Route(*each) for each in listed)
+    return App(routes, lifespan, stopping)

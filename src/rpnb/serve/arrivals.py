@@ -1,10 +1,11 @@
-"""A model's rows and events in the order in which the log has them.
+"""Rows and events of a model, in the order in which they arrived.
 
-A row that was predicted came after the event that `after` names, and before the next
-one: what a learner would have predicted for it is what it predicts in between.
+A predicted row arrived after the event with the id `after` and before the next one. A
+replay predicts it at that point, so its prediction matches the original one.
 """
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -15,32 +16,37 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.serve.comparison import Comparison
-from rpnb.serve.events import LabelledEvent
-from rpnb.serve.http.tables import Label
-from rpnb.serve.log import ROW, checksum_of, read_events, sound_row
-from rpnb.serve.models import ScoredEvent, ServedModel
+from rpnb.serve.guesses import Guess
+from rpnb.serve.label_rules import Label
+from rpnb.serve.log import ROW, LabelledEvent, checksum_of, read_events, sound_row
+from rpnb.serve.served_model import (
+    ObservedAnswer,
+    PredictedLabels,
+    ScoredEvent,
+    ServedModel,
+)
 
 
 class ArrivedRow(NamedTuple):
-    """A row that was predicted, and where it came."""
+    """A predicted row, and when it arrived."""
 
     seq: int
     after: int
-    """the last event before it"""
+    """id of the last event before it"""
     contender: int
-    """the learner that answered it"""
+    """number of the learner whose prediction the client got"""
     labelled: bool
     x: bytes
 
 
 class ArrivedRows(NamedTuple):
-    """Rows that came between two events."""
+    """Rows that arrived between two events."""
 
     rows: list[ArrivedRow]
 
     @property
     def X(self) -> FloatArray:
-        """Their features, (n, p)."""
+        """Features of the rows, of shape (n, p)."""
         values = np.frombuffer(b"".join([each.x for each in self.rows]), "<f8")
         return values.reshape(len(self.rows), -1).astype(np.float64)
 
@@ -54,14 +60,23 @@ def read_arrivals(
     before: int = 2**62,
     seen: int = 0,
 ) -> Iterator[ArrivedRows | list[LabelledEvent]]:
-    """Yield rows and events after an event and before another, in their order.
+    """Yield the rows and events between two events, in order of arrival.
 
-    Rows with numbers up to `seen` are left out.
+    Parameters
+    ----------
+    connection, model
+        The log, and the number of the model.
+    after, before
+        Ids of the two events; both are left out.
+    chunk
+        Approximate number of rows to yield at a time.
+    seen
+        Rows with numbers up to this one are left out.
 
     Raises
     ------
     EventError
-        At an event that is damaged, once those before it were yielded.
+        If an event is damaged, after those before it have been yielded.
     """
     rows = _read_rows(connection, model, (after, before), seen)
     waiting = next(rows, None)
@@ -91,7 +106,7 @@ def read_arrivals(
 def _read_rows(
     connection: sqlite3.Connection, model: int, between: tuple[int, int], seen: int
 ) -> Iterator[ArrivedRow]:
-    """Yield the rows of a model that are sound, in the order in which they came."""
+    """Yield the undamaged rows of a model, in order of arrival."""
     for seq, event, *stored in connection.execute(
         f"SELECT seq, event, {ROW} FROM rows WHERE model=? AND seq>? AND after>=? "  # noqa: S608 - our own words
         "AND after<? ORDER BY seq",
@@ -108,11 +123,11 @@ def advance(
     *,
     chunk: int = 20_000,
     before: int = 2**62,
-) -> Iterator[dict[int, list[Label | None]]]:
+) -> Iterator[dict[int, ObservedAnswer]]:
     """Let a model learn the events before an id; yield predictions of observed rows.
 
-    Where another learner answers, it predicts the rows that come, and is compared with
-    the answers once their labels come.
+    A challenger also predicts the rows that the serving learner answered, and is
+    compared with it when their labels arrive.
     """
     history, number = model.history, model.contender
     if number == 0 and history.alone:
@@ -126,7 +141,8 @@ def advance(
         model.comparison = None
     elif compared != since:
         model.comparison = Comparison(since)
-    model.watch = None if answers else partial(_compare, connection, model)
+    model.on_scored = None if answers else partial(_compare, connection, model)
+    model.scores_probabilities = not answers
     for some in read_arrivals(
         connection, model.id, model.applied, chunk=chunk, before=before, seen=model.seen
     ):
@@ -138,61 +154,83 @@ def advance(
                 if each.contender != number and history.serving_at(each.after) != number
             ]
             if rows:
-                predict_beside(model, ArrivedRows(rows))
+                predict_as_challenger(model, ArrivedRows(rows))
         else:
             yield model.apply(some)
-    model.watch = None
+    model.on_scored = None
 
 
-def predict_beside(model: ServedModel, rows: ArrivedRows) -> None:
-    """Predict rows that another learner answers, until their labels come."""
+def predict_as_challenger(model: ServedModel, rows: ArrivedRows) -> None:
+    """Predict rows that another learner answers, and keep the predictions."""
     with model.turn():
-        found = model.predict_locked(rows.X, confidence=True, probabilities=False)
-    guesses = zip(found.labels, found.confidence, strict=True)
-    numbers = [each.seq for each in rows.rows]
-    model.pending.update(zip(numbers, guesses, strict=True))
+        found = model.predict_locked(rows.X, confidence=True, probabilities=True)
+    keep_guesses(model, [each.seq for each in rows.rows], found)
+
+
+def keep_guesses(
+    model: ServedModel, rows: Sequence[int], found: PredictedLabels
+) -> None:
+    """Keep a challenger's predictions of rows until their labels arrive."""
+    nothing: list[bytes | None] = [None] * len(rows)
+    guesses = zip(
+        found.labels,
+        found.confidence,
+        found.packed_probabilities() or nothing,
+        found.scores or nothing,
+        strict=True,
+    )
+    for seq, guess in zip(rows, guesses, strict=True):
+        model.pending.add(seq, Guess(*guess))
 
 
 def _compare(
     connection: sqlite3.Connection, model: ServedModel, scored: ScoredEvent
 ) -> None:
-    """Compare predictions with the answers that clients got."""
-    event, own, _ = scored
+    """Compare a challenger's predictions with those that clients got."""
+    event, own, own_truth = scored
     comparison = model.comparison
     if comparison is None or event.event <= comparison.since:
         return
+    n = len(own)
     served: Sequence[Label | None]
     if event.kind == "observe":
-        served = read_observed(connection, event.event) or [None] * len(own)
+        answer = read_observed(connection, event.event)
+        served, truth = answer or ObservedAnswer([None] * n, None)
     else:
+        truth = event.truth
         served = [
             None if contender == model.contender else label
             for label, contender in zip(
                 event.predicted or (), event.contenders or (), strict=True
             )
         ]
-    comparison.add(event.labels, own, served)
+    served_truth = np.array(truth or [math.nan] * n)
+    comparison.add(event.labels, own, served, own_truth, served_truth)
 
 
-def read_observed(
-    connection: sqlite3.Connection, event: int
-) -> list[Label | None] | None:
-    """Return what was answered to an event "observe"; None if that is not known."""
+def read_observed(connection: sqlite3.Connection, event: int) -> ObservedAnswer | None:
+    """Return the answer to an event "observe"; None if it is not in the log."""
     found = connection.execute(
-        "SELECT predicted, checksum FROM observed WHERE event=?", (event,)
+        "SELECT predicted, truth, checksum FROM observed WHERE event=?", (event,)
     ).fetchone()
-    if found is None or found[1] != checksum_of(event, found[0]):
+    if found is None or found[2] != checksum_of(event, *found[:2]):
         return None
-    labels: list[Label | None] = json.loads(found[0])
-    return labels
+    predicted, truth, _ = found
+    return ObservedAnswer(
+        json.loads(predicted), None if truth is None else json.loads(truth)
+    )
 
 
 def write_observed(
-    connection: sqlite3.Connection, answers: list[tuple[int, int, str]]
+    connection: sqlite3.Connection, answers: list[tuple[int, int, ObservedAnswer]]
 ) -> None:
-    """Keep what was answered to events "observe": (event, model, labels in JSON)."""
+    """Write answers to events "observe", given as (event, model, answer)."""
+    rows = []
+    for event, model, (labels, truth) in answers:
+        texts = json.dumps(labels), None if truth is None else json.dumps(truth)
+        rows.append((event, model, *texts, checksum_of(event, *texts)))
     connection.executemany(
-        "INSERT OR IGNORE INTO observed(event, model, predicted, checksum) "
-        "VALUES(?,?,?,?)",
-        [(*each, checksum_of(each[0], each[2])) for each in answers],
+        "INSERT OR IGNORE INTO observed(event, model, predicted, truth, checksum) "
+        "VALUES(?,?,?,?,?)",
+        rows,
     )

@@ -1,9 +1,9 @@
-"""Backtests: any learners over the log of a service, with labels when they came.
+"""Backtests: replay a service's log with other learners, labels as late as they were.
 
-Each learner predicts every row where it came among the events, and learns every label
-where that came. The learner that serves the model is scored by the predictions that
-clients got, so that its figures are those of the service, to the bit. Its log-loss,
-which the service does not know, is that of its replay.
+Each learner predicts every row, and learns every label, in the order in which they
+arrived. The serving learner is scored by the predictions that clients got, so its
+figures equal those of the service, to the bit. Its log-loss, which the service does not
+record, comes from the replay.
 """
 
 import sqlite3
@@ -17,29 +17,34 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.evaluate.confusion import log_losses
-from rpnb.evaluate.differences import Difference, DifferenceTracker, Loss
+from rpnb.evaluate.differences import Difference, Loss, difference_of
 from rpnb.evaluate.metrics import kappa
-from rpnb.serve.arrivals import ArrivedRows, read_arrivals
-from rpnb.serve.events import LabelledEvent
-from rpnb.serve.http.tables import Label
-from rpnb.serve.log import EventError, LogError, open_log
-from rpnb.serve.models import ScoredEvent, ServedModel
+from rpnb.serve.arrivals import ArrivedRows, keep_guesses, read_arrivals
+from rpnb.serve.comparison import errors_of
+from rpnb.serve.label_rules import Label
+from rpnb.serve.log import (
+    EventError,
+    LabelledEvent,
+    LogError,
+    probability_of,
+    read_log,
+)
 from rpnb.serve.scores import Scores
+from rpnb.serve.served_model import ScoredEvent, ServedModel
 from rpnb.serve.snapshots import ModelRow, first_state, history_of, stored_models
 from rpnb.serve.specs import ModelSpec, new_learner
 
-# The number of a learner that has answered no row of the log.
-_NOBODY = -1
-# Rows that are read at a time, and after which differences get a point.
+# Number of a learner that has answered no row of the log.
+_NO_CONTENDER = -1
+# Rows that are read at a time.
 _CHUNK = 5_000
-_POINT = 500
 
 
 class BacktestProgress(NamedTuple):
-    """How far a backtest is."""
+    """Progress of a backtest."""
 
     done: int
-    """labelled rows that were learned"""
+    """number of labelled rows learned so far"""
     total: int
     seconds: float
     phase: str = "replaying"
@@ -47,23 +52,25 @@ class BacktestProgress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BacktestRow:
-    """What one learner did on the log.
+    """Result of one learner.
 
     Attributes
     ----------
-    name, learner, parameters
-        The learner.
+    name
+        Name in the table.
+    learner, parameters
+        Learner and its parameters.
     serving
-        Whether it is the one that serves the model.
+        Whether it is the serving learner.
     rows
-        Rows that it had predicted when their labels came.
+        Number of rows that it had predicted when their labels arrived.
     error, log_loss, kappa
-        Its figures on these rows; None where there are none.
+        Figures on these rows; None if undefined.
     scores
-        All its figures, as a service keeps them.
+        All figures that a service keeps.
     differences
-        Its mean loss less that of the serving learner, by loss, on the rows that both
-        predicted; none for the serving learner itself.
+        Mean loss minus that of the serving learner, by loss, on the rows that both
+        predicted; empty for the serving learner itself.
     """
 
     name: str
@@ -87,15 +94,15 @@ class Backtest:
     model
         Name of the model.
     events, rows
-        Events that were replayed, and their labelled rows.
+        Number of replayed events, and of their labelled rows.
     begins
-        The event after which the record of the serving learner begins; 0 if nothing was
-        deleted, and it is the model's first.
+        Id of the event after which the log of the serving learner begins; 0 if it is
+        the model's first learner and no events were deleted.
     elsewhere
-        Predictions of the serving learner that its replay does not repeat: it was in
-        the middle of an event, or rows were forgotten since.
+        Number of predictions of the serving learner that its replay does not reproduce:
+        it was learning an event at that moment, or rows were forgotten since.
     learners
-        The learners, that which serves the model first.
+        Results of all learners, the serving one first.
     """
 
     model: str
@@ -109,38 +116,42 @@ class Backtest:
 @final
 @dataclass(slots=True)
 class _Run:
-    """One learner on its way through the log."""
+    """A learner that is replayed over the log."""
 
     name: str
     model: ServedModel
     serving: bool
-    guesses: dict[int, tuple[Label | None, FloatArray | None, list[Label]]] = field(
-        default_factory=dict
-    )
-    """of rows whose labels have not come: prediction, probabilities, classes"""
+    guesses: dict[int, tuple[Label | None, bytes | None]] = field(default_factory=dict)
+    """prediction and packed probabilities of rows without labels, by number"""
     predicted: list[Label | None] = field(default_factory=list)
     truth: list[FloatArray] = field(default_factory=list)
-    """of the rows since `take`: predictions, and probabilities of their true labels"""
+    """predictions since `take`, and probabilities of the true labels"""
     elsewhere: int = 0
     loss: float = 0.0
     with_loss: int = 0
 
     def __post_init__(self) -> None:
-        self.model.watch = self._scored
-        self.model.probable = True
+        self.model.on_scored = self._scored
+        self.model.scores_probabilities = True
 
     def arrive(self, rows: ArrivedRows) -> None:
-        """Predict rows whose labels come later."""
+        """Predict rows whose labels arrive later."""
         found = self.model.predict_locked(rows.X, confidence=True, probabilities=True)
-        table = found.probabilities
         own, history = self.model.contender, self.model.history
-        for i, row in enumerate(rows.rows):
-            P = None if table is None else np.array(table[i])
-            self.guesses[row.seq] = (found.labels[i], P, found.classes)
-            if row.contender != own and (
-                not self.serving or history.serving_at(row.after) != own
-            ):
-                self.model.pending[row.seq] = (found.labels[i], found.confidence[i])
+        numbers = [row.seq for row in rows.rows]
+        packed: Sequence[bytes | None] = found.packed_probabilities() or [None] * len(
+            numbers
+        )
+        guesses = zip(found.labels, packed, strict=True)
+        self.guesses.update(zip(numbers, guesses, strict=True))
+        beside = [
+            i
+            for i, row in enumerate(rows.rows)
+            if row.contender != own
+            and (not self.serving or history.serving_at(row.after) != own)
+        ]
+        for i in beside:
+            keep_guesses(self.model, numbers[i : i + 1], found.part(i, i + 1))
 
     def apply(self, events: list[LabelledEvent]) -> None:
         """Learn the rows of events."""
@@ -153,12 +164,14 @@ class _Run:
             truth = np.full(len(predicted), np.nan)
             pairs = zip(event.rows or (), event.labels, strict=True)
             for i, (seq, label) in enumerate(pairs):
-                again, P, classes = self.guesses.pop(seq, (None, None, []))
-                self.elsewhere += self.serving and again != predicted[i]
-                if P is not None:
-                    truth[i] = P[classes.index(label)] if label in classes else 0.0
-        elif truth is None:
-            truth = np.full(len(predicted), np.nan)
+                again, proba = self.guesses.pop(seq, (None, None))
+                truth[i] = probability_of(proba, label)
+                if self.serving and self.model.spec.correct_class_mix:
+                    # The corrected probabilities are only in the log.
+                    known = (event.truth or {i: np.nan})[i]
+                    truth[i] = truth[i] if np.isnan(known) else known
+                else:
+                    self.elsewhere += self.serving and again != predicted[i]
         self.truth.append(truth)
 
     def take(self) -> tuple[list[Label | None], FloatArray]:
@@ -170,14 +183,14 @@ class _Run:
         )
         losses[[each is None for each in predicted]] = np.nan
         known = losses[~np.isnan(losses)]
-        # One after the other, so that the sum does not depend on the calls.
+        # Summed one by one, so that the result does not depend on the calls.
         self.loss = float(np.cumsum(np.concatenate([[self.loss], known]))[-1])
         self.with_loss += len(known)
         self.predicted, self.truth = [], []
         return predicted, losses
 
     def row(self, differences: Mapping[Loss, Difference]) -> BacktestRow:
-        """Return the learner's line of the table."""
+        """Return the result of the learner."""
         scores, spec = self.model.scores, self.model.spec
         return BacktestRow(
             self.name,
@@ -195,38 +208,30 @@ class _Run:
 
 @final
 class _Pair:
-    """A learner beside the serving one: both losses on the rows that both predicted."""
+    """Losses of a learner and of the serving one, on rows that both predicted."""
 
     def __init__(self, name: str, serving: str) -> None:
         self._names = (name, serving)
-        self._trackers: dict[Loss, DifferenceTracker] = {
-            loss: DifferenceTracker(self._names, (), loss)
-            for loss in ("error", "log_loss")
-        }
-        self._rows: dict[Loss, int] = {"error": 0, "log_loss": 0}
+        self._losses: dict[Loss, list[FloatArray]] = {"error": [], "log_loss": []}
 
     def add(self, loss: Loss, own: FloatArray, other: FloatArray) -> None:
-        """Add losses of rows, NaN where there is none."""
+        """Add losses of rows, NaN for rows without a prediction."""
         both = ~np.isnan(own) & ~np.isnan(other)
         if both.any():
-            self._trackers[loss].add(np.stack([own[both], other[both]]))
-            self._trackers[loss].add_checkpoint()
-            self._rows[loss] += int(both.sum())
+            self._losses[loss].append(np.stack([own[both], other[both]]))
 
     def differences(self, confidence: float) -> dict[Loss, Difference]:
-        """Return the differences, of those losses that both learners have."""
-        found: dict[Loss, Difference] = {}
-        for loss, tracker in self._trackers.items():
-            if self._rows[loss]:
-                difference = tracker.difference(*self._names, confidence)
-                if difference is not None:
-                    found[loss] = difference
-        return found
+        """Return the differences of the losses that both learners have."""
+        return {
+            loss: difference_of(self._names, loss, (*np.hstack(some),), confidence)
+            for loss, some in self._losses.items()
+            if some
+        }
 
 
 def kappa_of(scores: Scores) -> float | None:
     """Return Cohen's kappa of a model's scored predictions; None where undefined."""
-    cells = list(scores.confusion.items())  # a model may be learning meanwhile
+    cells = list(scores.confusion.items())  # a copy: the model may be learning
     labels = sorted({each for pair, _ in cells for each in pair}, key=repr)
     if not labels:
         return None
@@ -239,20 +244,17 @@ def kappa_of(scores: Scores) -> float | None:
 
 
 def served_model(folder: Path, name: str) -> ModelSpec:
-    """Return what the learner that serves a model was created from."""
-    connection = open_log(folder, read_only=True)
-    try:
+    """Return the specification of the serving learner of a model."""
+    with read_log(folder) as connection:
         return history_of(connection, _find(connection, folder, name)).serving.spec
-    finally:
-        connection.close()
 
 
 def _find(connection: sqlite3.Connection, folder: Path, name: str) -> ModelRow:
     rows = stored_models(connection)
     for row in rows:
-        if row[1] == name:
+        if row.name == name:
             return row
-    names = ", ".join(row[1] for row in rows) or "none"
+    names = ", ".join(row.name for row in rows) or "none"
     raise LogError(f"{folder} has no model {name!r}; it has: {names}")
 
 
@@ -275,20 +277,18 @@ def backtest(
     name
         Name of the model.
     candidates
-        By name, what the other learners are made of.
+        Specifications of the other learners, by name.
     confidence
         Probability that all differences are within their intervals, at all rows.
     progress
-        Called now and then.
+        Function that is called from time to time.
 
     Raises
     ------
     LogError
         If there is no such model, or its log cannot be replayed.
     """
-    connection = open_log(folder, read_only=True)
-    try:
-        connection.execute("BEGIN")  # one view of it all
+    with read_log(folder) as connection:
         row = _find(connection, folder, name)
         try:
             return _replay(connection, row, candidates, confidence, progress)
@@ -297,8 +297,6 @@ def backtest(
                 f"the log of model {name} cannot be replayed: {error}; `rpnb serve "
                 f"{folder} --check` says more"
             ) from error
-    finally:
-        connection.close()
 
 
 def _replay(
@@ -320,21 +318,21 @@ def _replay(
     events, total = connection.execute(
         "SELECT count(*), coalesce(sum(n), 0) FROM events WHERE model=? AND id>? AND "
         "n>0",
-        (row[0], begins),
+        (row.id, begins),
     ).fetchone()
     done = new = 0
     labels: list[Label] = []
 
     def compare() -> None:
         served_labels, served_losses = serving.take()
-        served_errors = _errors(labels, served_labels)
+        served_errors = errors_of(labels, served_labels)
         for run, pair in zip(others, pairs, strict=True):
             own_labels, own_losses = run.take()
-            pair.add("error", _errors(labels, own_labels), served_errors)
+            pair.add("error", errors_of(labels, own_labels), served_errors)
             pair.add("log_loss", own_losses, served_losses)
         labels.clear()
 
-    for some in read_arrivals(connection, row[0], begins, chunk=_CHUNK):
+    for some in read_arrivals(connection, row.id, begins, chunk=_CHUNK):
         if isinstance(some, ArrivedRows):
             some = ArrivedRows([each for each in some.rows if each.labelled])
             for run in (serving, *others) if some.rows else ():
@@ -346,7 +344,7 @@ def _replay(
             new += len(event.labels)
             if event.kind != "learn":
                 labels += event.labels
-        if new >= _POINT:
+        if new >= _CHUNK:
             compare()
             done, new = done + new, 0
             if progress is not None:
@@ -369,16 +367,16 @@ def _replay(
 
 
 def _new_model(name: str, spec: ModelSpec) -> ServedModel:
-    """Return a learner that has learned nothing."""
+    """Return a model with a new learner."""
     try:
         learner = new_learner(spec)
     except (TypeError, ValueError) as error:
         raise LogError(f"{name}: {error}") from error
-    return ServedModel(0, name, spec, learner, 0.0, contender=_NOBODY)
+    return ServedModel(0, name, spec, learner, 0.0, contender=_NO_CONTENDER)
 
 
 def _apply(run: _Run, events: list[LabelledEvent]) -> None:
-    """Learn events; an error says which learner refused them."""
+    """Learn events; an error names the learner that refused them."""
     try:
         run.apply(events)
     except Exception as error:
@@ -388,13 +386,3 @@ def _apply(run: _Run, events: list[LabelledEvent]) -> None:
                 f"or one soon after it cannot be applied ({type(error).__name__})",
             ) from error
         raise LogError(f"{run.name} cannot learn this log: {error}") from error
-
-
-def _errors(labels: list[Label], predicted: list[Label | None]) -> FloatArray:
-    """Return 1 for each wrong prediction, 0 for a right one, NaN for none."""
-    return np.array(
-        [
-            np.nan if guess is None else float(guess != label)
-            for label, guess in zip(labels, predicted, strict=True)
-        ]
-    )

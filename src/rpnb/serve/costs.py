@@ -1,7 +1,7 @@
-"""What learning costs, estimated before an event is accepted.
+"""Estimates of the memory and time of learning, made before an event is accepted.
 
-Upper bounds by the sizes of a learner's arrays, not measurements: numbers that a state
-holds, and steps of arithmetic, of which a processor does about 10⁹ per second.
+They are upper bounds from the sizes of a learner's arrays, not measurements: numbers in
+a state, and arithmetic steps, of which a processor does about 10⁹ per second.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ import numpy as np
 from rpnb.core.columns.categories import GROUPS, MOST_COLUMNS, MOST_INDICATORS
 
 _SECOND_ORDER = ("CW", "SCW1", "SCW2", "AROW", "NAROW", "NHERD", "SOP", "IELLIP")
-# Numbers per feature of a tree: its leaves, and what each keeps of a class.
+# Numbers per feature of a tree: at least this many leaves, and values per class.
 _LEAVES = 1_000
 _PER_CLASS = 25
 
@@ -20,7 +20,7 @@ _PER_CLASS = 25
 def state_numbers(
     learner: str, parameters: Mapping[str, Any], p: int, classes: int
 ) -> float:
-    """Return about how many numbers the state of a learner holds."""
+    """Estimate how many numbers the state of a learner holds."""
 
     def number(name: str, default: int) -> float:
         value = parameters.get(name)
@@ -33,7 +33,7 @@ def state_numbers(
     if learner == "Pooled":
         D = number("n_projections", 512)
         named = parameters.get("categorical_features")
-        if isinstance(named, list):  # features of their categories
+        if isinstance(named, list):  # indicators of their categories
             p += min(MOST_INDICATORS * len(named), MOST_COLUMNS + GROUPS * len(named))
         kept = min(p, 4096)
         window = number("window", 4000)
@@ -54,10 +54,10 @@ def state_numbers(
 def row_steps(
     learner: str, parameters: Mapping[str, Any], p: int, classes: int
 ) -> float:
-    """Return about how many steps learning a row takes: most of the state changes."""
+    """Estimate the steps of learning a row, which changes most of the state."""
     return 1_000.0 + state_numbers(learner, parameters, p, classes)
 
 
 def class_steps(learner: str, p: int) -> float:
-    """Return about how many steps a new class takes, besides those of its row."""
+    """Estimate the steps of adding a class, besides those of its row."""
     return float(p) ** 3 if learner == "OnlineBayes" else 0.0

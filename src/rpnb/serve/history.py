@@ -1,12 +1,12 @@
-"""The learners that a model has had: who was added, who answered when, what was named.
+"""History of a model: its learners, which of them served when, and named versions.
 
-All of it is a function of the events of the log that have no rows. A *contender* is a
-learner that learns the events of a model: the first one, and every challenger since.
-Its number is the id of the event that added it, 0 for the first. Each learns all events
-from its start on, whoever answers: the state of a contender at an event depends on the
-log alone, and a promotion only changes which one answers.
+It follows from the events of the log that have no rows. A *contender* is a learner that
+learns the events of a model: the first one, and every challenger since. Its number is
+the id of the event that added it, 0 for the first. Each learns all events after its
+start, whichever is serving: the state of a contender depends on the log alone, and a
+promotion only changes which one serves.
 
-A *version* is a name for the state of a contender as of an event.
+A *version* is a name for the state of a contender after an event.
 """
 
 import json
@@ -15,10 +15,12 @@ import zlib
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
+from rpnb.serve.costs import state_numbers
+from rpnb.serve.limits import Limits, beyond
 from rpnb.serve.log import DAMAGE, EventError, LogError, checksum_of
 from rpnb.serve.specs import ModelSpec
 
-#: The name of the learner that a model was created with.
+#: Name of the learner with which a model was created.
 FIRST = "first"
 CHALLENGE, WITHDRAW, PROMOTE = "challenge", "withdraw", "promote"
 NAME_VERSION, DROP_VERSION = "version", "drop_version"
@@ -32,10 +34,10 @@ class Contender:
     name: str
     spec: ModelSpec
     start: int
-    """it learns the events after this one"""
+    """id of the event after which it learns"""
     created: float
     origin: tuple[int, int] | None = None
-    """the contender and the event whose state it begins with, if any"""
+    """contender and event whose state it begins with, if any"""
     withdrawn: bool = False
 
 
@@ -44,30 +46,30 @@ class Version:
     """A name for a state."""
 
     number: int
-    """of the event that named it"""
+    """id of the event that named it"""
     name: str
     contender: int
     event: int
-    """the last event that the state includes"""
+    """id of the last event that the state includes"""
     created: float
 
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """A change of the learner that answers."""
+    """A change of the serving learner."""
 
     event: int
     time: float
     contender: int
     before: int
     back: bool
-    """whether it took back another one"""
+    """whether it was a rollback"""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class History:
-    """The learners of a model."""
+    """Learners of a model, past and present."""
 
     contenders: dict[int, Contender]
     promotions: tuple[Promotion, ...] = ()
@@ -75,17 +77,17 @@ class History:
 
     @property
     def serving(self) -> Contender:
-        """The contender that answers."""
+        """The serving contender."""
         return self.contenders[self.promotions[-1].contender if self.promotions else 0]
 
     @property
     def alone(self) -> bool:
-        """Whether the first learner has answered all rows."""
+        """Whether only the first learner has ever served."""
         return not self.promotions
 
     @property
     def challengers(self) -> list[Contender]:
-        """The contenders that learn and do not answer."""
+        """Contenders that learn but do not serve."""
         serving = self.serving.number
         return [
             each
@@ -95,11 +97,11 @@ class History:
 
     @property
     def live(self) -> list[Contender]:
-        """The contender that answers, and the challengers."""
+        """The serving contender, and the challengers."""
         return [self.serving, *self.challengers]
 
     def serving_at(self, event: int) -> int:
-        """Return the number of the contender that answered after an event."""
+        """Return the number of the contender that served after an event."""
         found = 0
         for each in self.promotions:
             if each.event > event:
@@ -108,21 +110,21 @@ class History:
         return found
 
     def since(self, contender: int) -> int:
-        """Return the event after which a contender last began or ceased to answer."""
+        """Return the event at which a contender last began or ceased to serve."""
         for each in reversed(self.promotions):
             if contender in (each.contender, each.before):
                 return each.event
         return 0
 
     def find(self, name: str) -> Contender | None:
-        """Return the contender of a name that is not withdrawn."""
+        """Return the contender with a name, unless it was withdrawn."""
         for each in self.contenders.values():
             if each.name == name and not each.withdrawn:
                 return each
         return None
 
     def previous(self) -> Contender | None:
-        """Return the contender that answered before, if it still learns."""
+        """Return the last contender that served before and still learns."""
         for each in reversed(self.promotions):
             found = self.contenders[each.before]
             if not found.withdrawn and found.number != self.serving.number:
@@ -131,46 +133,46 @@ class History:
 
     def changed(self, event: int, kind: str, when: float, body: bytes) -> "History":
         """Return the history after one more event."""
-        said: dict[str, Any] = json.loads(body)
+        content: dict[str, Any] = json.loads(body)
         contenders, versions = dict(self.contenders), dict(self.versions)
         if kind == CHALLENGE:
-            origin = said.get("origin")
+            origin = content.get("origin")
             contenders[event] = Contender(
                 event,
-                said["name"],
-                ModelSpec.from_json(said["spec"]),
-                said["start"] if said["start"] is not None else event,
+                content["name"],
+                ModelSpec.from_json(content["spec"]),
+                content["start"] if content["start"] is not None else event,
                 when,
                 None if origin is None else (origin[0], origin[1]),
             )
         elif kind == WITHDRAW:
-            number = said["contender"]
+            number = content["contender"]
             contenders[number] = replace(contenders[number], withdrawn=True)
         elif kind == PROMOTE:
-            number, before = said["contender"], self.serving.number
-            promotion = Promotion(event, when, number, before, said["back"])
+            number, before = content["contender"], self.serving.number
+            promotion = Promotion(event, when, number, before, content["back"])
             return replace(self, promotions=(*self.promotions, promotion))
         elif kind == NAME_VERSION:
-            name = said["name"]
+            name = content["name"]
             versions[name] = Version(
-                event, name, said["contender"], said["event"], when
+                event, name, content["contender"], content["event"], when
             )
         elif kind == DROP_VERSION:
-            del versions[said["name"]]
+            del versions[content["name"]]
         else:
-            raise LogError(f"no event is of the kind {kind}")
+            raise LogError(f"there is no kind of event {kind}")
         return replace(self, contenders=contenders, versions=versions)
 
 
 def new_history(spec: ModelSpec, created: float) -> History:
-    """Return the history of a model that has had one learner."""
+    """Return the history of a new model."""
     return History({0: Contender(0, FIRST, spec, 0, created)})
 
 
 def read_history(
     connection: sqlite3.Connection, model: int, spec: str, created: float
 ) -> History:
-    """Return the history of a model, by its number and what it was created from.
+    """Read the history of a model, given its number, specification and time.
 
     Raises
     ------
@@ -187,7 +189,7 @@ def read_history(
         ):
             about = checksum_of(model, kind, when, 0)
             if zlib.crc32(body) != checksum or header != about:
-                raise EventError(number, "is damaged: its checksum is another")
+                raise EventError(number, "is damaged: its checksum does not match")
             found = found.changed(number, kind, when, body)
     except EventError:
         raise
@@ -195,3 +197,23 @@ def read_history(
         problem = f"is damaged: it cannot be read ({type(error).__name__})"
         raise EventError(number, problem, f"{problem}: {error}") from error
     return found
+
+
+def check_sizes(
+    history: History, limits: Limits, classes: int, more: ModelSpec | None = None
+) -> float:
+    """Estimate how many numbers the learners of a model hold; refuse too many.
+
+    With `more`, a learner with that specification is counted, too.
+    """
+    specs = [each.spec for each in history.live]
+    numbers = sum(
+        state_numbers(each.learner, each.parameters, each.width, max(classes, 2))
+        for each in (specs if more is None else [*specs, more])
+    )
+    if numbers > limits.max_state:
+        what = "the learner would hold too many numbers"
+        if len(specs) + (more is not None) > 1:
+            what = "the model and its challengers would hold too many numbers"
+        raise beyond("max_state", limits.max_state, what)
+    return numbers

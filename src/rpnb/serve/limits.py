@@ -1,4 +1,4 @@
-"""Limits of the service, and the errors that clients get."""
+"""Limits of the service, and errors for clients."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,53 +7,53 @@ from typing import Any, final
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one process accepts; a request beyond a limit gets an error that names it.
+    """Limits of a process; a request beyond one gets an error that names it.
 
     Parameters
     ----------
     max_bytes
-        Bytes of a request's body.
+        Size of a request body in bytes.
     max_rows
-        Rows of a request.
+        Rows per request.
     max_features
         Features of a model.
     max_classes
         Classes of a model.
     max_models
-        Models at a time.
+        Number of models.
     max_challengers, max_versions
-        Challengers of a model, and named versions.
+        Challengers and named versions of a model.
     max_state
-        Numbers that a model's state may hold, about, with those of its challengers.
+        Estimated numbers in the states of a model and its challengers.
     max_steps
-        Steps of arithmetic that learning a request may take, about; 10⁹ are a second.
-        Twice as many may wait per model.
+        Estimated arithmetic steps of learning one request, about 10⁹ per second. Twice
+        as many may be queued per model.
     max_waiting
-        Rows per model that wait for their labels; beyond it the oldest are dropped.
+        Rows per model that wait for labels; beyond it the oldest are dropped.
     max_age
-        Seconds that a row waits for its label before it is dropped.
+        Seconds after which a waiting row is dropped.
     max_values
-        Values of a request: rows times features.
+        Values per request: rows times features.
     max_answer
-        Numbers of an answer: rows times classes, or times features.
+        Numbers per answer: rows times classes, or times features.
     max_memory
-        Bytes that all requests in flight may take together.
+        Bytes that all concurrent requests may take together.
     max_in_flight
-        Requests at a time that are answered, and those whose bodies arrive.
+        Concurrent requests, and concurrent request bodies that are arriving.
     max_open
-        Requests at a time for what is open to everybody.
+        Concurrent requests to routes that need no token.
     max_pages
-        Pages that are watched live at a time.
+        Live pages that are open at the same time.
     max_connections
-        Connections at a time; beyond it those that are idle make room.
+        Open connections; beyond it idle ones are closed.
     header_bytes, header_seconds
-        Size of a request's headers, and the time for them to arrive.
+        Size of request headers, and seconds for them to arrive.
     body_seconds, idle_seconds
-        Time for a body to arrive, and between two parts of it.
+        Seconds for a body to arrive, and between two parts of it.
     request_seconds
-        Time for a request to be answered.
+        Seconds to answer a request.
     keep_keys
-        Seconds for which a client's key is remembered.
+        Seconds for which idempotency keys are kept.
     """
 
     max_bytes: int = 64 * 2**20
@@ -86,20 +86,20 @@ class Limits:
 class ApiError(Exception):
     """An error that a client gets as JSON.
 
-    The message never repeats what the client sent: it names the row and the column.
+    The message never repeats data from the client; it names the row and the column.
 
     Parameters
     ----------
     status
         HTTP status.
     code
-        What kind of error it is, for programs.
+        Kind of error, for programs.
     message
-        What is wrong and what the rule is, for people.
+        Problem and rule, for people.
     row, column
-        Where, if it is about one value.
+        Position of the value, if the error is about one.
     headers
-        Headers of the answer, besides those of every answer.
+        Additional response headers.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class ApiError(Exception):
         self.headers = headers or {}
 
     def body(self) -> dict[str, Any]:
-        """Return the JSON object of the answer."""
+        """Return the error as a JSON object."""
         error: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.row is not None:
             error["row"] = self.row
@@ -130,7 +130,7 @@ class ApiError(Exception):
 def invalid(
     message: str, *, row: int | None = None, column: str | int | None = None
 ) -> ApiError:
-    """Return the error of a request whose content is wrong."""
+    """Return the error of a request with invalid content."""
     return ApiError(422, "invalid", message, row=row, column=column)
 
 

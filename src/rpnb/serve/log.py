@@ -1,125 +1,107 @@
-"""The log: an SQLite database that every change of a model goes through first.
+"""The log: an SQLite database to which every change of a model is written first.
 
-`events` are the truth: a model's state is what its first state becomes by its events,
-in the order of their ids. Events without rows are about its learners, see `history`.
-`rows` are rows that were predicted and wait for their labels, or have got them by an
-event. `observed` has what was predicted for the rows of events "observe", for
-challengers. `keys` are clients' keys with the answers that a retry gets. `snapshots`
-are states of models, so that a start need not replay all.
-`aside` are events that could not be replayed, taken out of `events` by a command.
+| table | rows |
+|---|---|
+| `events` | the truth: a model's state follows from them, in the order of their ids |
+| `rows` | predicted rows that wait for their labels, or got them by an event |
+| `observed` | predictions for events "observe", which challengers are compared with |
+| `categories` | names of the numbers by which categories are coded |
+| `mixes` | states of the corrections of class mixes |
+| `keys` | clients' idempotency keys, with the answers for retries |
+| `snapshots` | states of models, so that a restart need not replay everything |
+| `aside` | events that could not be replayed, set aside by a command |
+
+Events without rows are about the learners of a model: see `history`.
 """
 
 import json
+import math
 import os
 import sqlite3
 import struct
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.serve.events import LabelledEvent
-from rpnb.serve.http.tables import Label
+from rpnb.serve.label_rules import Label
 
 FILE = "log.sqlite"
-#: Of the tables; `_UPGRADES` has the statements that lead to the next version.
-SCHEMA_VERSION = 6
+#: Version of the tables.
+SCHEMA_VERSION = 1
 _APPLICATION_ID = 0x52504E42  # "RPNB"
 _CACHE_KB = 32 * 1024
 _CHECKPOINT_PAGES = 4000
 
-_SCHEMA_1 = """
+# In `rows`: `after` is the last event before the row, and `contender` the learner that
+# predicted it, 0 for the first. `weight` is set if the row's label is asked for.
+# `scores`, `proba` and `given` (probabilities before the class mix was corrected) begin
+# with a checksum.
+_SCHEMA = """
 CREATE TABLE models(
   id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, spec TEXT NOT NULL,
-  created REAL NOT NULL, expired INTEGER NOT NULL DEFAULT 0);
+  created REAL NOT NULL, expired INTEGER NOT NULL DEFAULT 0, checksum INTEGER);
 CREATE TABLE events(
   id INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, kind TEXT NOT NULL,
   time REAL NOT NULL, n INTEGER NOT NULL, body BLOB NOT NULL,
-  checksum INTEGER NOT NULL);
+  checksum INTEGER NOT NULL, header INTEGER NOT NULL);
 CREATE INDEX events_of_model ON events(model, id);
-CREATE TABLE rows(
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, id TEXT NOT NULL,
-  time REAL NOT NULL, x BLOB NOT NULL, predicted TEXT NOT NULL, confidence REAL,
-  event INTEGER, UNIQUE(model, id));
-CREATE INDEX rows_waiting ON rows(model, seq) WHERE event IS NULL;
-CREATE TABLE keys(
-  model INTEGER NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL, time REAL NOT NULL,
-  event INTEGER, answer TEXT, PRIMARY KEY(model, key)) WITHOUT ROWID;
-CREATE TABLE snapshots(
-  model INTEGER NOT NULL, event INTEGER NOT NULL, time REAL NOT NULL,
-  file BLOB NOT NULL, scores TEXT NOT NULL, digest BLOB NOT NULL,
-  base INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(model, event));
-"""
-_UPGRADES = {
-    0: _SCHEMA_1,
-    # Retention looks for old events and old keys.
-    1: """
-CREATE INDEX keys_by_time ON keys(time);
-CREATE INDEX rows_labelled ON rows(model, event) WHERE event IS NOT NULL;
-""",
-    # Columns of `events`, the reason, and when it was set aside.
-    2: """
+CREATE INDEX events_without_rows ON events(model, id) WHERE n=0;
 CREATE TABLE aside(
   id INTEGER PRIMARY KEY, model INTEGER NOT NULL, kind TEXT NOT NULL,
   time REAL NOT NULL, n INTEGER NOT NULL, body BLOB NOT NULL,
-  checksum INTEGER NOT NULL, reason TEXT NOT NULL, since REAL NOT NULL);
+  checksum INTEGER NOT NULL, header INTEGER NOT NULL, reason TEXT NOT NULL,
+  since REAL NOT NULL);
 CREATE INDEX aside_of_model ON aside(model, id);
-""",
-    # Checksums of what else a line of a table holds; none in those that are older.
-    3: """
-ALTER TABLE models ADD COLUMN checksum INTEGER;
-ALTER TABLE rows ADD COLUMN checksum INTEGER;
-ALTER TABLE events ADD COLUMN header INTEGER;
-ALTER TABLE aside ADD COLUMN header INTEGER;
-ALTER TABLE snapshots ADD COLUMN header INTEGER;
-""",
-    # Where in the order of events a row came (older rows have only a time), and which
-    # of the learners that a model has had predicted it: 0 is the first. What was
-    # predicted for the rows of events "observe".
-    4: """
-ALTER TABLE rows ADD COLUMN after INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE rows ADD COLUMN contender INTEGER NOT NULL DEFAULT 0;
-CREATE TABLE IF NOT EXISTS observed(
+CREATE TABLE rows(
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, id TEXT NOT NULL,
+  time REAL NOT NULL, x BLOB NOT NULL, predicted TEXT NOT NULL, confidence REAL,
+  after INTEGER NOT NULL, contender INTEGER NOT NULL, checksum INTEGER NOT NULL,
+  event INTEGER, weight REAL, scores BLOB, proba BLOB, given BLOB, UNIQUE(model, id));
+CREATE INDEX rows_waiting ON rows(model, seq) WHERE event IS NULL;
+CREATE INDEX rows_labelled ON rows(model, event) WHERE event IS NOT NULL;
+CREATE INDEX rows_asked ON rows(model, seq) WHERE event IS NULL AND weight IS NOT NULL;
+CREATE TABLE observed(
   event INTEGER PRIMARY KEY, model INTEGER NOT NULL, predicted TEXT NOT NULL,
-  checksum INTEGER NOT NULL);
-CREATE INDEX events_by_time ON events(model, time);
-UPDATE rows SET after=coalesce((SELECT id FROM events WHERE events.model=rows.model AND
-  events.time<=rows.time ORDER BY events.time DESC, id DESC LIMIT 1), 0);
-DROP INDEX events_by_time;
-CREATE INDEX IF NOT EXISTS events_without_rows ON events(model, id) WHERE n=0;
-""",
-    # Weights of rows whose labels are asked for, and how many rows were asked for;
-    # scores by which rows were predicted, with their checksum.
-    5: """
-ALTER TABLE rows ADD COLUMN weight REAL;
-ALTER TABLE rows ADD COLUMN scores BLOB;
-CREATE INDEX IF NOT EXISTS rows_asked ON rows(model, seq)
-  WHERE event IS NULL AND weight IS NOT NULL;
-CREATE TABLE IF NOT EXISTS asking(
+  truth TEXT, checksum INTEGER NOT NULL);
+CREATE TABLE asking(
   model INTEGER PRIMARY KEY, rows REAL NOT NULL, asked REAL NOT NULL,
   balance REAL NOT NULL, mean REAL NOT NULL);
-""",
-}
+CREATE TABLE mixes(
+  model INTEGER PRIMARY KEY, contender INTEGER NOT NULL, state TEXT NOT NULL,
+  checksum INTEGER NOT NULL);
+CREATE TABLE categories(
+  model INTEGER NOT NULL, number REAL NOT NULL, name TEXT NOT NULL,
+  PRIMARY KEY(model, number)) WITHOUT ROWID;
+CREATE TABLE keys(
+  model INTEGER NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL, time REAL NOT NULL,
+  event INTEGER, answer TEXT, PRIMARY KEY(model, key)) WITHOUT ROWID;
+CREATE INDEX keys_by_time ON keys(time);
+CREATE TABLE snapshots(
+  model INTEGER NOT NULL, event INTEGER NOT NULL, time REAL NOT NULL,
+  file BLOB NOT NULL, scores TEXT NOT NULL, digest BLOB NOT NULL,
+  base INTEGER NOT NULL DEFAULT 0, header INTEGER NOT NULL, PRIMARY KEY(model, event));
+"""
 
 
 def checksum_of(*values: Any, data: bytes = b"") -> int:
-    """Return a checksum of values that a line of a table holds."""
+    """Return a checksum of the values of a table row."""
     return zlib.crc32(data, zlib.crc32(repr(values).encode("utf-8", "replace")))
 
 
-#: What reading a damaged database raises; its own messages may be no text.
+#: Errors of reading a damaged database; even its messages may not be valid text.
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 
 
 class LogError(Exception):
-    """The log cannot be used; the message, a single line, says why."""
+    """The log cannot be used; the message is a single line."""
 
     def __init__(self, message: str) -> None:
-        # SQLite quotes statements of a damaged file, line breaks and all.
+        # SQLite quotes statements of a damaged file with their line breaks.
         super().__init__(" ".join(message.split()))
 
 
@@ -129,11 +111,11 @@ class EventError(LogError):
     Parameters
     ----------
     event
-        Its id.
+        Id of the event.
     problem
-        What is wrong with it, without anything that a client sent.
+        What is wrong with it, without data from clients.
     reason
-        More, for those who run the service.
+        More detail, for operators.
     """
 
     def __init__(self, event: int, problem: str, reason: str | None = None) -> None:
@@ -141,10 +123,32 @@ class EventError(LogError):
         self.event, self.reason = event, reason or problem
 
 
-def make_private_folder(folder: Path) -> None:
-    """Make a folder that only its owner can read, or make it such a one.
+class LabelledEvent(NamedTuple):
+    """An event of the log with labelled rows."""
 
-    A folder of others, in which other files are, stays as it is.
+    event: int
+    kind: str
+    """"learn", "observe" or "labels\""""
+    time: float
+    X: FloatArray
+    labels: list[Label]
+    predicted: list[Label | None] | None
+    """of "labels": predictions made when the rows arrived"""
+    confidence: list[float | None] | None
+    rows: list[int] | None = None
+    """of "labels": numbers of the rows in the log"""
+    contenders: list[int] | None = None
+    """of "labels": numbers of the learners that predicted the rows"""
+    scores: list[bytes | None] | None = None
+    """of "labels": packed scores of the predictions, if the learner keeps them"""
+    truth: list[float] | None = None
+    """of "labels": predicted probabilities of the labels, NaN if unknown"""
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create a folder that only its owner can read, or restrict an existing one.
+
+    An existing folder without a log but with other files is not changed.
     """
     new = not folder.exists()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -154,19 +158,25 @@ def make_private_folder(folder: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Make an empty file that only its owner can read, or make it such a one."""
+    """Create an empty file that only its owner can read, or restrict a present one."""
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
         with suppress(FileNotFoundError, PermissionError):
             each.chmod(0o600)
 
 
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    """Return whether a database has any tables."""
+    (count,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return bool(count)
+
+
 def open_log(folder: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """Open the log in a folder; made where there is none, upgraded if it is older."""
+    """Open the log in a folder; it is created if there is none, unless read-only."""
     path = folder / FILE
     mode = "ro" if read_only else "rwc"
     if read_only and not path.exists():
-        raise LogError(f"{folder} has no {FILE}: it is no folder of rpnb serve")
+        raise LogError(f"{folder} has no {FILE}: it is not a folder of rpnb serve")
     if not read_only:
         make_private_file(path)  # SQLite's other files get the same permissions
     address = f"{path.absolute().as_uri()}?mode={mode}"
@@ -179,62 +189,59 @@ def open_log(folder: Path, *, read_only: bool = False) -> sqlite3.Connection:
             check_same_thread=False,
             cached_statements=512,
         )
-        # Text that is damaged is another text, which its checksum does not fit.
+        # Damaged text decodes to other text, which its checksum reveals.
         connection.text_factory = _decode
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        if version > SCHEMA_VERSION:
+        # The schema is read only where it may be missing: a damaged one must not keep
+        # `--check` from opening the log.
+        if version != SCHEMA_VERSION and (
+            version != 0 or read_only or _has_tables(connection)
+        ):
             raise LogError(
-                f"{path} was written by a later version of rpnb: its tables are of "
-                f"version {version}, this rpnb knows versions up to {SCHEMA_VERSION}"
+                f"{path} cannot be read: its tables have version {version}, this "
+                f"rpnb reads version {SCHEMA_VERSION}"
             )
-        if version < 0:
-            raise LogError(f"{path} is damaged: its tables have no version")
         if read_only:
-            if version < SCHEMA_VERSION:
-                raise LogError(f"{path} is of an older version: run rpnb serve once")
             return connection
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
-        # Pages of rows that are labelled soon after are found in memory, and pages that
-        # change again and again are copied into the database's file less often.
+        # Rows that are labelled soon are still in memory, and pages that change often
+        # are copied to the database file less often.
         connection.execute(f"PRAGMA cache_size=-{_CACHE_KB}")
         connection.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
-        # Rows that are to be forgotten do not stay in free pages of the file.
+        # Forgotten rows must not stay in free pages of the file.
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
-        _upgrade(connection, version)
+        if version == 0:
+            _make_tables(connection)
     except DAMAGE as error:
         raise LogError(f"{path} cannot be opened: {error}") from error
     return connection
+
+
+@contextmanager
+def read_log(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Open the log in a folder for reading, as it is now: a service may be running."""
+    with closing(open_log(folder, read_only=True)) as connection:
+        connection.execute("BEGIN")
+        yield connection
 
 
 def _decode(text: bytes) -> str:
     return text.decode("utf-8", "replace")
 
 
-def _upgrade(connection: sqlite3.Connection, version: int) -> None:
-    """Bring the tables up to date, each step in a transaction of its own."""
-    while version < SCHEMA_VERSION:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            for statement in _UPGRADES[version].split(";"):
-                words = statement.split()
-                if words and not _has_column(connection, words):
-                    connection.execute(statement)
-            version += 1
-            connection.execute(f"PRAGMA user_version={version}")
-            connection.execute("COMMIT")
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-
-
-def _has_column(connection: sqlite3.Connection, words: list[str]) -> bool:
-    """Return whether a statement, in words, would add a column that is there."""
-    if words[:2] != ["ALTER", "TABLE"]:
-        return False
-    columns = connection.execute("SELECT name FROM pragma_table_info(?)", (words[2],))
-    return words[5] in [name for (name,) in columns]
+def _make_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables of a new log, in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in _SCHEMA.split(";"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
 
 
 # Bodies of events
@@ -257,38 +264,67 @@ def unpack_rows(body: bytes) -> tuple[FloatArray, list[Label]]:
 
 
 def pack_row(x: FloatArray) -> bytes:
-    """Return one row as it is kept while it waits for its label."""
+    """Return one row as bytes, as stored while it waits for its label."""
     return np.ascontiguousarray(x, "<f8").tobytes()
 
 
 def pack_labels(rows: list[int], labels: list[Label]) -> bytes:
-    """Return the body of an event that labels rows, named by their numbers."""
+    """Return the body of an event that labels rows, given by their numbers."""
     return json.dumps({"rows": rows, "labels": labels}).encode()
 
 
-def pack_scores(content: bytes) -> bytes:
-    """Return the scores of a row as the log keeps them, with a checksum."""
+def pack_checked(content: bytes) -> bytes:
+    """Return scores or probabilities of a row, with their checksum in front."""
     return struct.pack("<I", zlib.crc32(content)) + content
 
 
-def unpack_scores(stored: Any) -> bytes | None:
-    """Return what `pack_scores` packed, None if there is nothing; refuse damage."""
+def unpack_checked(stored: Any) -> bytes | None:
+    """Return what `pack_checked` packed, None for None; refuse damaged bytes."""
     if stored is None:
         return None
     content = bytes(stored[4:])
     if struct.unpack_from("<I", stored)[0] != zlib.crc32(content):
-        raise ValueError("the checksum of its scores is another")
+        raise ValueError("the checksum of its scores or probabilities does not match")
     return content
 
 
 def read_scores(connection: sqlite3.Connection, rows: list[int]) -> list[bytes | None]:
-    """Return the scores by which rows were predicted, None for those without."""
+    """Return the packed scores of rows, None for rows without."""
     one = "SELECT scores FROM rows WHERE seq=?"
     found = [connection.execute(one, (seq,)).fetchone() for seq in rows]
-    return [None if each is None else unpack_scores(each[0]) for each in found]
+    return [None if each is None else unpack_checked(each[0]) for each in found]
 
 
-#: Columns of a row that its checksum is about, and the checksum.
+def pack_probabilities(classes: list[Label], P: FloatArray) -> list[bytes]:
+    """Return the probabilities of each row of P (n, M) as bytes, with the classes."""
+    header = json.dumps(classes).encode()
+    head = struct.pack("<I", len(header)) + header
+    return [head + row.tobytes() for row in np.ascontiguousarray(P, "<f8")]
+
+
+def unpack_probabilities(content: bytes) -> tuple[list[Label], FloatArray]:
+    """Return the classes and the probabilities (1, M) of a packed row."""
+    size = struct.unpack_from("<I", content)[0]
+    P = np.frombuffer(content, "<f8", offset=4 + size).astype(np.float64)
+    return json.loads(content[4 : 4 + size]), P[None]
+
+
+def probability_of(content: bytes | None, label: Label) -> float:
+    """Return the probability of a label in what `pack_probabilities` packed.
+
+    Returns 0 if the label was not yet a class, NaN if nothing was packed.
+    """
+    if content is None:
+        return math.nan
+    size = struct.unpack_from("<I", content)[0]
+    classes = json.loads(content[4 : 4 + size])
+    if label not in classes:
+        return 0.0
+    place = 4 + size + 8 * classes.index(label)
+    return float(struct.unpack_from("<d", content, place)[0])
+
+
+#: Columns that the checksum of a row covers, and the checksum.
 ROW = "model, id, time, x, predicted, confidence, after, contender, checksum"
 
 
@@ -299,10 +335,13 @@ def row_checksum(
     x: bytes,
     predicted: str,
     confidence: Any,
-    *more: int,
+    after: int,
+    contender: int,
 ) -> int:
-    """Return the checksum of a row that was predicted."""
-    return checksum_of(model, name, when, predicted, confidence, *more, data=x)
+    """Return the checksum of a predicted row."""
+    return checksum_of(
+        model, name, when, predicted, confidence, after, contender, data=x
+    )
 
 
 def sound_row(
@@ -314,35 +353,26 @@ def sound_row(
     confidence: Any,
     after: int,
     contender: int,
-    checksum: int | None,
+    checksum: int,
 ) -> bool:
-    """Return whether a row is as it was written.
-
-    Those of the first versions have no checksum, and that of later ones is not about
-    `after` and `contender`.
-    """
-    if not isinstance(x, bytes):
-        return False
-    row = (model, name, when, x, predicted, confidence)
-    return (
-        checksum is None
-        or checksum == row_checksum(*row, after, contender)
-        or checksum == row_checksum(*row)
-    )
+    """Return whether a row matches its checksum."""
+    row = (model, name, when, x, predicted, confidence, after, contender)
+    return isinstance(x, bytes) and checksum == row_checksum(*row)
 
 
-#: Snapshots of a model: those of its first learner, and, by the negative number of the
-#: event that added or named them, of its challengers and versions.
+#: Condition for all snapshots of a model. Those of its first learner have the model's
+#: number; those of challengers and versions the negative id of the event that added
+#: them.
 OWNED = "(model=? OR -model IN (SELECT id FROM events WHERE model=? AND n=0))"
 
 
 def remove_labels(
     connection: sqlite3.Connection, model: int, rows: dict[int, set[int]]
 ) -> None:
-    """Remove rows from events that labelled them, by event; within a transaction.
+    """Remove rows, given by event, from the events that labelled them.
 
-    Snapshots that include these events are deleted, too. Events that were set aside are
-    in no state.
+    The caller has begun a transaction. Snapshots that include these events are deleted,
+    too. No state includes an event that was set aside.
     """
     learned = []
     for event, gone in rows.items():
@@ -367,7 +397,7 @@ def _remove_from_event(
     found: tuple[int, int, bytes, float],
     gone: set[int],
 ) -> None:
-    """Remove rows from the body of an event in one of the two tables."""
+    """Remove rows from the body of an event in the table `events` or `aside`."""
     model, event, body, when = found
     try:
         content = json.loads(body)
@@ -375,7 +405,7 @@ def _remove_from_event(
     except (ValueError, KeyError, TypeError):
         if table == "events":
             raise
-        pairs = []  # damaged, and set aside because of it: nothing of it is kept
+        pairs = []  # damaged, and set aside for that: delete all of it
     left = [(seq, label) for seq, label in pairs if seq not in gone]
     if not left:
         connection.execute(
@@ -405,7 +435,7 @@ def read_events(
     Raises
     ------
     EventError
-        At an event that is damaged, once those before it were yielded.
+        If an event is damaged, after those before it have been yielded.
     """
     cursor = connection.execute(
         "SELECT id, kind, time, n, body, checksum, header FROM events "
@@ -439,7 +469,7 @@ def read_events(
 def _unreadable(
     connection: sqlite3.Connection, model: int, after: int, error: Exception
 ) -> EventError:
-    """Return the error of the first event after another one that cannot be read."""
+    """Return the error for the first event after `after`, which cannot be read."""
     number = after + 1
     with suppress(*DAMAGE):
         (found,) = connection.execute(
@@ -460,19 +490,18 @@ def _sound_event(
     n: int,
     body: bytes,
     checksum: int,
-    header: int | None,
+    header: int,
 ) -> LabelledEvent:
-    """Return an event of a line of the table; whatever is wrong with it has its id."""
+    """Return the event of a table row; any problem is raised with its id."""
     try:
         about = checksum_of(model, kind, when, n)
-        if zlib.crc32(body) != checksum or header not in (None, about):
-            raise EventError(number, "is damaged: its checksum is another")
+        if zlib.crc32(body) != checksum or header != about:
+            raise EventError(number, "is damaged: its checksum does not match")
         return _event(connection, number, kind, when, body)
     except EventError:
         raise
     except Exception as error:
-        # Whatever its body holds, a text that is no JSON, too few numbers, …, or a row
-        # that it labels.
+        # Its body, or a row that it labels, may hold anything.
         problem = f"is damaged: it cannot be read ({type(error).__name__})"
         raise EventError(number, problem, f"{problem}: {error}") from error
 
@@ -488,15 +517,20 @@ def _event(
     predicted: list[Any] = []
     confidence: list[float | None] = []
     contenders: list[int] = []
-    for seq in content["rows"]:
-        found = connection.execute(
-            f"SELECT {ROW} FROM rows WHERE seq=?",  # noqa: S608 - our own words
+    scores: list[bytes | None] = []
+    truth: list[float] = []
+    for seq, label in zip(content["rows"], content["labels"], strict=True):
+        line = connection.execute(
+            f"SELECT scores, proba, {ROW} FROM rows WHERE seq=?",  # noqa: S608 - our own words
             (seq,),
         ).fetchone()
-        if found is None:
+        if line is None:
             raise EventError(number, f"labels row {seq}, which is not in the log")
+        kept, proba, *found = line
         if not sound_row(*found):
             raise EventError(number, f"labels row {seq}, which is damaged")
+        scores.append(unpack_checked(kept))
+        truth.append(probability_of(unpack_checked(proba), label))
         _, _, _, x, text, confident, _, contender, _ = found
         values.append(x)
         predicted.append(json.loads(text))
@@ -513,5 +547,6 @@ def _event(
         confidence,
         content["rows"],
         contenders,
-        scores=read_scores(connection, content["rows"]),
+        scores,
+        truth,
     )

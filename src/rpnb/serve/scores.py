@@ -1,8 +1,8 @@
-"""How a served model is doing: errors, references, calibration, drift alarms.
+"""Figures of a served model: errors, baselines, calibration, drift alarms.
 
-A prediction is scored when its label comes. Two references are scored beside it: the
-class that was most frequent so far, and the class of the label before. All of it is a
-function of the log, as the model's state is.
+A prediction is scored when its label arrives. Two baselines are scored as well: the
+most frequent class so far, and the class of the previous label. Like the model's state,
+the figures are a function of the log.
 """
 
 from collections import Counter, deque
@@ -11,21 +11,24 @@ from itertools import repeat
 from math import sqrt
 from typing import Any, final
 
-from rpnb.serve.http.tables import Label
+from rpnb.serve.label_rules import Label
 
 WINDOW = 1000
 _POINTS = 400
 _BINS = 10
 _ALARMS = 100
+# Classes in the confusion matrix and in the list of classes, at most.
+_MATRIX, _LISTED = 30, 50
 
 
 @final
 class DriftDetector:
     """DDM: Gama, Medas, Castillo and Rodrigues, "Learning with drift detection", 2004.
 
-    With p the error rate of n predictions and s = √(p(1 − p)/n), an alarm is given
-    where p + s is above the smallest p + s so far by 3 times its s; after an alarm all
-    begins anew. As there, the first 30 predictions give none.
+    With p the error rate of n predictions and s = √(p(1 − p)/n), it raises an alarm if
+    p + s > p′ + 3s′, where p′ + s′ is the smallest p + s so far, and then starts again.
+    As in the paper, the first 30 predictions raise none. Departure: p = 0 is no
+    minimum, since its s is 0 and the next mistake alone would raise an alarm.
     """
 
     def __init__(self) -> None:
@@ -33,10 +36,10 @@ class DriftDetector:
         self.smallest: list[float] | None = None
 
     def add(self, wrong: bool) -> bool:
-        """Add a prediction; return whether it gave an alarm."""
+        """Add a prediction; return whether it raised an alarm."""
         self.n = n = self.n + 1
         self.mistakes += wrong
-        if n < 30:
+        if n < 30 or not self.mistakes:
             return False
         p = self.mistakes / n
         s = sqrt(p * (1.0 - p) / n)
@@ -54,19 +57,19 @@ class Scores:
 
     def __init__(self) -> None:
         self.learned = 0
-        """rows with labels"""
+        """number of rows with labels"""
         self.scored = 0
-        """of these, rows that had been predicted"""
+        """number of these that had been predicted"""
         self.mistakes = [0, 0, 0]
-        """of the model, the most frequent class, the class before"""
+        """errors of the model, of the most frequent class, of the previous class"""
         self.balance: Counter[Label] = Counter()
-        """rows by label"""
+        """number of rows by label"""
         self.confusion: Counter[tuple[Label, Label | None]] = Counter()
-        """predicted rows by label and prediction"""
+        """number of predicted rows by label and prediction"""
         self.calibration = [[0, 0.0, 0] for _ in range(_BINS)]
-        """by probability of the predicted class: rows, its sum, right predictions"""
+        """for each bin of confidence: rows, sum of confidences, correct predictions"""
         self.alarms: list[list[float]] = []
-        """number of the row, and time, of the latest drift alarms"""
+        """row number and time of the latest drift alarms"""
         self._detector = DriftDetector()
         self._majority: Label | None = None
         self._last: Label | None = None
@@ -76,7 +79,7 @@ class Scores:
         self._step = 1
 
     def add_learned(self, labels: Sequence[Label]) -> None:
-        """Count rows that were learned without having been predicted."""
+        """Count rows that were learned without a prediction."""
         self.learned += len(labels)
         self.balance.update(labels)
         if labels:
@@ -90,10 +93,9 @@ class Scores:
         confidence: Iterable[float | None] | None,
         time: float,
     ) -> None:
-        """Score predictions whose labels have come.
+        """Score predictions whose labels have arrived.
 
-        Rows that were asked for before the model had learned anything got no
-        prediction: they are learned, and not scored.
+        Rows without a prediction, from before the first label, count as learned only.
 
         Parameters
         ----------
@@ -102,9 +104,9 @@ class Scores:
         confidence
             Probabilities of the predicted labels, where known.
         time
-            When the labels came, in seconds since 1970.
+            Time of the labels, in seconds since 1970.
         """
-        # A loop over every row that is learned: plain variables are faster.
+        # This loop runs for every learned row: local variables are faster.
         balance, window, detect = self.balance, self._window, self._detector.add
         majority, last, scored = self._majority, self._last, self.scored
         largest = balance[majority] if majority is not None else 0
@@ -162,30 +164,30 @@ class Scores:
         self.learned += len(labels)
 
     def _add_point(self) -> None:
-        """Add a point to the curves, of which every other is dropped if too many."""
+        """Add a point to the curves; if there are too many, drop every other one."""
         self._curve.append([self.scored, *self.errors(), *self.window_errors()])
         if len(self._curve) > _POINTS:
             self._step *= 2
             self._curve = [p for p in self._curve if p[0] % self._step == 0]
 
     def errors(self) -> list[float]:
-        """Return the error rate of the model and of the two references."""
+        """Return the error rates of the model and of the two baselines."""
         return [each / max(self.scored, 1) for each in self.mistakes]
 
     def window_errors(self) -> list[float]:
-        """Return the error rates among the last `WINDOW` predictions."""
+        """Return the error rates of the last `WINDOW` predictions."""
         n = max(len(self._window), 1)
         return [each / n for each in self._window_mistakes]
 
     def curve(self) -> list[list[float]]:
-        """Return points (row, error rates, error rates in the window) of the curves."""
+        """Return points (row, error rates, error rates of the window) of the curves."""
         last = [float(self.scored), *self.errors(), *self.window_errors()]
         if self.scored and (not self._curve or self._curve[-1][0] != self.scored):
             return [*self._curve, last]
         return self._curve
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures of an overview."""
+        """Return the main figures."""
         error, majority, no_change = self.errors()
         recent, recent_majority, recent_no_change = self.window_errors()
         return {
@@ -207,17 +209,20 @@ class Scores:
         classes = sorted(
             self.balance, key=lambda each: (-self.balance[each], str(each))
         )
-        shown = classes[:20]
+        shown = sorted(classes[:_MATRIX], key=_by_value)
+        scored = self._scored_by_class()
         return {
             **self.summary(),
+            "balanced_accuracy": self._balanced_accuracy(scored),
             "curve": self.curve(),
-            "balance": [[label, self.balance[label]] for label in classes[:50]],
+            "balance": [[label, self.balance[label]] for label in classes[:_LISTED]],
             "confusion": {
                 "classes": shown,
                 "counts": [
                     [self.confusion.get((truth, guess), 0) for guess in shown]
                     for truth in shown
                 ],
+                "scored": [scored[label] for label in shown],
                 "left_out": len(classes) - len(shown),
             },
             "calibration": [
@@ -227,10 +232,24 @@ class Scores:
             "alarm_rows": self.alarms[-10:],
         }
 
+    def _scored_by_class(self) -> Counter[Label]:
+        """Return the number of scored predictions by true class."""
+        scored: Counter[Label] = Counter()
+        for (truth, _), n in self.confusion.items():
+            scored[truth] += n
+        return scored
+
+    def _balanced_accuracy(self, scored: Counter[Label]) -> float | None:
+        """Return the mean over the classes of their shares of correct predictions."""
+        if not scored:
+            return None
+        recalls = [self.confusion[label, label] / n for label, n in scored.items()]
+        return sum(recalls) / len(recalls)
+
     # In snapshots
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
+        """Return all figures as JSON values, for a snapshot."""
         return {
             "learned": self.learned,
             "scored": self.scored,
@@ -249,7 +268,7 @@ class Scores:
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> "Scores":
-        """Return what `to_json` made JSON values of."""
+        """Return the figures that `to_json` described."""
         scores = cls()
         scores.learned, scores.scored = saved["learned"], saved["scored"]
         scores.mistakes = saved["mistakes"]
@@ -265,3 +284,8 @@ class Scores:
                 scores._window_mistakes[k] += wrong[k]
         scores._curve, scores._step = saved["curve"], saved["step"]
         return scores
+
+
+def _by_value(label: Label) -> tuple[float, str]:
+    """Return a key that sorts numbers by value, before text."""
+    return (float("inf"), label) if isinstance(label, str) else (float(label), "")

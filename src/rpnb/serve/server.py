@@ -19,6 +19,7 @@ import uvicorn
 from rpnb.serve.app import make_app
 from rpnb.serve.http.guard import Guard
 from rpnb.serve.http.protocol import GuardedProtocol
+from rpnb.serve.http.routes import App
 from rpnb.serve.kafka.source import KafkaOptions, KafkaSource
 from rpnb.serve.limits import Limits
 from rpnb.serve.log import LogError, make_private_file, make_private_folder
@@ -32,16 +33,16 @@ if TYPE_CHECKING:
 log = logging.getLogger("rpnb.serve")
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "color_message"}
-#: How long requests that are being answered may take after a signal to stop.
-_GRACE = 1
+# Seconds that requests may still take after a signal to stop.
+_GRACE_SECONDS = 1
 # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD and M_ARENA_MAX of malloc.h.
-_MALLOC = {-3: 2**20, -1: 2**22, -8: 2}
-# Files that are open besides connections: the log, temporary ones, those of libraries.
+_MALLOC_OPTIONS = {-3: 2**20, -1: 2**22, -8: 2}
+# Open files besides connections: the log, temporary files, those of libraries.
 _OTHER_FILES = 128
 
 
 class Options(NamedTuple):
-    """How a service runs."""
+    """Options of a service."""
 
     folder: Path
     host: str = "127.0.0.1"
@@ -51,14 +52,14 @@ class Options(NamedTuple):
     schedule: Schedule = Schedule()
     log_requests: bool = False
     kafka: KafkaOptions | None = None
-    make_app: "Callable[[Writer, Metrics], tuple[Any, asyncio.Event]]" = make_app
+    make_app: "Callable[[Writer, Metrics], App]" = make_app
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per line."""
+    """Formats each record as a JSON object in one line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as a line."""
+        """Return the line of a record."""
         line: dict[str, Any] = {
             "time": round(record.created, 3),
             "level": record.levelname.lower(),
@@ -73,7 +74,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host to listen on can be reached from this machine only."""
+    """Return whether an address can only be reached from this machine."""
     if host == "localhost":
         return True
     try:
@@ -84,9 +85,9 @@ def is_loopback(host: str) -> bool:
 
 @contextmanager
 def only_one(folder: Path) -> "Iterator[IO[str]]":
-    """Hold the folder's lock, or say that another process has it."""
+    """Hold the lock of a folder; raise LogError if another process has it."""
     if not folder.is_dir():
-        raise LogError(f"{folder} is no folder of rpnb serve")
+        raise LogError(f"{folder} is not a folder of rpnb serve")
     make_private_file(folder / "lock")
     file = (folder / "lock").open("a+")
     try:
@@ -96,14 +97,14 @@ def only_one(folder: Path) -> "Iterator[IO[str]]":
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise LogError(f"another rpnb serve has {folder} in use") from None
+                raise LogError(f"{folder} is in use by another rpnb serve") from None
         yield file
     finally:
         file.close()
 
 
 class _Server(uvicorn.Server):
-    """Tells the pages that are watched live to end before it waits for them."""
+    """Ends the streams of live pages before it waits for open connections."""
 
     stopping: asyncio.Event
     source: KafkaSource | None = None
@@ -111,37 +112,31 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: Any) -> None:
         """Begin to stop."""
         super().handle_exit(sig, frame)
-        # It would end the process by the same signal, after a stop that was graceful.
+        # Uvicorn would raise the signal again after a graceful stop.
         self._captured_signals.clear()
         self.loop.call_soon_threadsafe(self.stopping.set)
 
     async def startup(self, sockets: Any = None) -> None:
-        """Note the event loop, then start."""
+        """Start, then read from Kafka."""
         self.loop = asyncio.get_running_loop()
         await super().startup(sockets)
         if self.source is not None:
             self.source.start(self.loop)
 
     async def shutdown(self, sockets: Any = None) -> None:
-        """Read no more messages, then stop."""
+        """Stop reading from Kafka, then stop."""
         if self.source is not None:
             await asyncio.to_thread(self.source.stop)
         await super().shutdown(sockets)
 
 
 def run(options: Options) -> int:
-    """Serve until a signal comes; return the exit code."""
+    """Serve until a signal arrives; return the exit code."""
     _set_up_logs()
     _return_memory()
-    # The writer gives up the interpreter with each statement, and wants it back soon.
+    # The writer releases the interpreter's lock with each statement; return it soon.
     sys.setswitchinterval(0.001)
-    if options.tokens is None and not is_loopback(options.host):
-        raise LogError(
-            f"{options.host} can be reached from other machines: a token file is "
-            "needed to listen there"
-        )
-    if options.tokens is not None and len(options.tokens) == 0:
-        raise LogError("the token file has no tokens")
+    _check_tokens(options)
     make_private_folder(options.folder)
     with only_one(options.folder):
         started = time.perf_counter()
@@ -153,7 +148,7 @@ def run(options: Options) -> int:
         if options.kafka is not None:
             source = KafkaSource(options.kafka, options.folder, writer)
             metrics.registry.register(source)
-        app, stopping = options.make_app(writer, metrics)
+        app = options.make_app(writer, metrics)
         guard = Guard(
             app,
             options.limits,
@@ -161,41 +156,52 @@ def run(options: Options) -> int:
             metrics,
             log_requests=options.log_requests,
         )
-        config = uvicorn.Config(
-            guard,
-            http=_protocol(options.limits),
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
-            lifespan="on",
-            backlog=1024,
-            timeout_keep_alive=30,
-            timeout_graceful_shutdown=_GRACE,
-        )
         listening = _listen(options.host, options.port)
-        host, port = listening.getsockname()[:2]
-        seconds = time.perf_counter() - started
-        address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         log.info(
             "listening",
             extra={
-                "address": address,
+                "address": _address_of(listening),
                 "models": len(writer.models),
-                "restored_in": round(seconds, 3),
+                "restored_in": round(time.perf_counter() - started, 3),
             },
         )
-        server = _Server(config)
-        server.stopping = stopping
+        server = _Server(_uvicorn_config(guard, options.limits))
+        server.stopping = app.stopping
         server.source = source
         server.run(sockets=[listening])
         log.info("stopped", extra={"models": len(writer.models)})
     return 0
 
 
+def _check_tokens(options: Options) -> None:
+    """Refuse to be reachable from other machines without tokens."""
+    if options.tokens is None and not is_loopback(options.host):
+        raise LogError(
+            f"{options.host} can be reached from other machines: a token file is "
+            "needed to listen there"
+        )
+    if options.tokens is not None and len(options.tokens) == 0:
+        raise LogError("the token file has no tokens")
+
+
+def _uvicorn_config(guard: Guard, limits: Limits) -> uvicorn.Config:
+    return uvicorn.Config(
+        guard,
+        http=_protocol(limits),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="on",
+        backlog=1024,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+
+
 def _protocol(limits: Limits) -> type[GuardedProtocol]:
-    """Return the class of connections, as many as the process may have."""
+    """Return a class of connections, limited to what the process may open."""
     if os.name == "posix":
         import resource
 
@@ -209,14 +215,14 @@ def _protocol(limits: Limits) -> type[GuardedProtocol]:
 
 
 def _return_memory() -> None:
-    """Let memory that requests have taken go back to the system, with glibc.
+    """Let glibc return the memory of finished requests to the system.
 
-    It would keep a heap per thread, and what lies between parts that are in use.
+    By default it keeps one heap per thread, with the gaps between used parts.
     """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             mallopt = ctypes.CDLL(None).mallopt
-            for parameter, value in _MALLOC.items():
+            for parameter, value in _MALLOC_OPTIONS.items():
                 mallopt(parameter, value)
 
 
@@ -230,6 +236,11 @@ def _listen(host: str, port: int) -> socket.socket:
         raise LogError(f"cannot listen on {host}, port {port}: {error}") from error
     listening.listen(1024)
     return listening
+
+
+def _address_of(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _set_up_logs() -> None:

@@ -1,8 +1,8 @@
-"""Challengers: each follows the log of its model in its own thread.
+"""Shadows: challengers, each of which follows the log of its model in its own thread.
 
-A challenger reads the log, like everybody else who wants to know a model's state. It
-never answers, and the learner that does never waits for it. Whatever ends the process,
-nothing of it is lost: what it knows is a function of the log.
+A challenger learns from the log. It never answers clients, and the serving learner
+never waits for it. Its state is a function of the log, so nothing is lost if the
+process ends.
 """
 
 import logging
@@ -13,15 +13,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, final
 
+from rpnb.evaluate.differences import Loss
 from rpnb.serve.arrivals import advance
 from rpnb.serve.history import Contender
 from rpnb.serve.log import open_log
-from rpnb.serve.models import SavedState, ServedModel
+from rpnb.serve.scores import Scores
+from rpnb.serve.served_model import SavedState, ServedModel
 from rpnb.serve.snapshots import restore, stored_models
 
 log = logging.getLogger("rpnb.serve")
 
-# Rows that are learned at a time; the others have their turn in between.
+# Rows that are learned at a time; other threads run in between.
 _CHUNK = 2_000
 _PAUSE = 0.002
 _PATIENCE = 1.0
@@ -37,15 +39,15 @@ class Shadow:
     Parameters
     ----------
     folder
-        Where the log is.
+        Folder of the log.
     served
-        The model.
+        Model whose log it follows.
     contender
-        The challenger.
+        Its record in the model's history.
     keep
-        Writes its state to the log.
+        Function that writes its state to the log.
     every
-        Rows learned, and seconds, after which its state is written.
+        Number of learned rows, and seconds, after which its state is written.
     """
 
     def __init__(
@@ -58,11 +60,11 @@ class Shadow:
     ) -> None:
         self.contender = contender
         self.model: ServedModel | None = None
-        """its state, once it was read from the log"""
+        """its state; None until it has been read from the log"""
         self.problem: str | None = None
-        """why it does not learn any more"""
+        """why it no longer learns; None if it does"""
         self.settled = 0
-        """the last event that it may read"""
+        """id of the last event that it may read"""
         self._folder, self._served, self._keep = folder, served, keep
         self._every = every
         self._kept = (0, time.monotonic())
@@ -76,7 +78,7 @@ class Shadow:
 
     @property
     def caught_up(self) -> bool:
-        """Whether it has learned all that it may."""
+        """Whether it has learned all events that it may read."""
         model = self.model
         return (
             self.problem is None
@@ -84,20 +86,35 @@ class Shadow:
             and model.applied >= min(self.settled, self._served.applied)
         )
 
+    @property
+    def scores(self) -> Scores:
+        """Figures of its predictions."""
+        return Scores() if self.model is None else self.model.scores
+
+    def differences(self) -> dict[Loss, dict[str, Any]]:
+        """Return its losses minus those of the serving learner; empty at the start."""
+        comparison = None if self.model is None else self.model.comparison
+        if comparison is None:
+            return {}
+        return {
+            "error": comparison.error.summary(),
+            "log_loss": comparison.log_loss.summary(),
+        }
+
     def settle(self, event: int) -> None:
-        """Let it read the log up to an event."""
+        """Allow it to read the log up to an event."""
         self.settled = max(self.settled, event)
         self._wake.set()
 
     def keep_state(self, seconds: float) -> bool:
-        """Write its state now; return whether that was done in time."""
+        """Write its state now; return whether that was done within some seconds."""
         asked = threading.Event()
         self._asked = asked
         self._wake.set()
         return asked.wait(seconds)
 
     def close(self) -> None:
-        """End it; what it has learned is in the log."""
+        """Stop its thread."""
         self._closing = True
         self._wake.set()
 
@@ -114,10 +131,10 @@ class Shadow:
 
     def _follow(self, connection: Any) -> None:
         rows = stored_models(connection)
-        row = next((each for each in rows if each[0] == self._served.id), None)
+        row = next((each for each in rows if each.id == self._served.id), None)
         if row is None:
             return  # it was deleted
-        # The snapshot alone: what comes after it is learned in parts below.
+        # Only the snapshot: the events after it are learned in parts below.
         number = self.contender.number
         self.model = restore(connection, row, number, replay=False).model
         self.problem = self.model.broken
@@ -129,7 +146,7 @@ class Shadow:
                 self._catch_up(connection, self.model)
 
     def _catch_up(self, connection: Any, model: ServedModel) -> None:
-        """Learn the events that are settled, and write the state if it is time."""
+        """Learn the events that it may read, and write its state when that is due."""
         limit = self.settled + 1
         if model.applied < self.settled:
             for _ in advance(connection, model, chunk=_CHUNK, before=limit):
@@ -174,15 +191,16 @@ class Shadows:
         return self._found.get(model.id, {})
 
     def settle(self, model: int, event: int) -> None:
-        """Let the challengers of a model read the log up to an event."""
+        """Allow the challengers of a model to read the log up to an event."""
         self._settled[model] = max(self._settled.get(model, 0), event)
         for shadow in list(self._found.get(model, {}).values()):
             shadow.settle(event)
 
     def sync(self, model: ServedModel, *, again: bool = False) -> None:
-        """Start and end challengers as the model's history says.
+        """Start and stop challengers according to the model's history.
 
-        With `again`, all begin with what the log has now: rows were forgotten.
+        With `again`, all are restored from the log: rows were forgotten, or another
+        learner was promoted.
         """
         running = self._found.setdefault(model.id, {})
         wanted = {each.number: each for each in model.history.challengers}
@@ -196,12 +214,12 @@ class Shadows:
                 running[number] = shadow
 
     def drop(self, kept: set[int]) -> None:
-        """End the challengers of models that were deleted."""
+        """Stop the challengers of all models but some."""
         for number in self._found.keys() - kept:
             for shadow in self._found.pop(number).values():
                 shadow.close()
             self._settled.pop(number, None)
 
     def close(self) -> None:
-        """End all."""
+        """Stop all challengers."""
         self.drop(set())

@@ -1,21 +1,21 @@
-"""States of models in the log: taking, restoring, checking and copying them.
+"""States of models in the log: taking snapshots, and restoring models from them.
 
-A snapshot is a model file of the package, with the figures of `scores`, the id of the
-last event that it includes, and a checksum over both; it is one row of a table, written
-in one transaction. The state of a model is its latest sound snapshot and the events
-after it.
+A snapshot is a model file with the figures of `scores`, the id of the last event that
+it includes, and a checksum of both. It is one row of a table, written in one
+transaction. A model is restored from its latest undamaged snapshot and the events after
+it.
 
-A model's replay begins with what it was created from, or, once old events were deleted,
-with the snapshot that is marked as its base.
+A full replay begins with the state in which the model was created or, once old events
+have been deleted, with the snapshot that is marked as its base.
 """
 
 import hashlib
+import io
 import json
 import sqlite3
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from rpnb.core.asking import Asking
@@ -29,47 +29,46 @@ from rpnb.serve.history import (
     new_history,
     read_history,
 )
-from rpnb.serve.http.tables import Label
 from rpnb.serve.log import (
     DAMAGE,
-    FILE,
-    ROW,
     EventError,
     LogError,
     checksum_of,
-    make_private_file,
-    make_private_folder,
-    open_log,
-    sound_row,
 )
-from rpnb.serve.models import SavedState, ServedModel
+from rpnb.serve.served_model import ObservedAnswer, SavedState, ServedModel
 from rpnb.serve.specs import Learner, ModelSpec, check_name, new_learner
 
-#: Snapshots that a model keeps, besides its base.
+#: Number of snapshots kept for each model, besides its base.
 KEPT = 2
 
 
-#: A row of the table of models: id, name, specification, time, dropped rows.
-ModelRow = tuple[int, str, str, float, int]
+class ModelRow(NamedTuple):
+    """A row of the table of models."""
+
+    id: int
+    name: str
+    spec: str
+    """specification as JSON"""
+    created: float
+    """time in seconds since 1970"""
+    expired: int
+    """rows that were dropped before their label arrived"""
 
 
 class Restored(NamedTuple):
-    """A model as the log has it."""
+    """A model restored from the log."""
 
     model: ServedModel
     problems: list[str]
-    answers: dict[int, list[Label | None]]
-    """predictions of the events that were replayed, by event"""
+    answers: dict[int, ObservedAnswer]
+    """predictions of the replayed events, by event"""
     failed: EventError | None = None
-    """The event at which the replay ended."""
+    """event at which the replay ended, if it failed"""
 
 
 def load_learner(name: str, content: bytes) -> Learner:
     """Return a learner from the bytes of its model file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.rpnb"
-        path.write_bytes(content)
-        return learners()[name].estimator.load(path)
+    return learners()[name].estimator.load(io.BytesIO(content))
 
 
 def digest(content: bytes, scores: str) -> bytes:
@@ -84,9 +83,10 @@ def take_snapshot(
     *,
     spacing: float | None = None,
 ) -> None:
-    """Write a state of a model, and delete older ones; within a transaction.
+    """Write a state of a model, and delete older ones; the caller has a transaction.
 
-    With a spacing, snapshots that many seconds apart are kept, for retention.
+    With `spacing`, older snapshots at least that many seconds apart are kept, so that
+    old events can be deleted.
     """
     insert_snapshot(connection, model, state, False)
     old = connection.execute(
@@ -106,7 +106,7 @@ def take_snapshot(
 def insert_snapshot(
     connection: sqlite3.Connection, model: int, state: SavedState, base: bool
 ) -> None:
-    """Insert a row of the table, replacing one of the same event that is no base."""
+    """Insert a snapshot, or replace that of the same event; a base stays a base."""
     event, content, text, _ = state
     connection.execute(
         "INSERT INTO snapshots(model, event, time, file, scores, digest, base, header) "
@@ -120,18 +120,59 @@ def insert_snapshot(
     )
 
 
+def delete_events(connection: sqlite3.Connection, model: int, before: float) -> None:
+    """Delete the events of a model that snapshots taken before a time include.
+
+    The caller has a transaction. Events are deleted if no learner of the model needs
+    them. A replay then begins with the snapshot before the remaining events, the base.
+    All events after the base are kept, so a replay, and forgetting a row, stay exact.
+    The latest snapshot never becomes the base: if it is damaged, nothing is lost.
+    """
+    found = connection.execute(
+        "SELECT id, spec, created FROM models WHERE id=?", (model,)
+    ).fetchone()
+    bases: dict[int, int] = {}
+    kept = []
+    for each in read_history(connection, *found).live:
+        owner = -each.number or model
+        latest = connection.execute(
+            "SELECT event FROM snapshots WHERE model=? AND time<? AND event<(SELECT "
+            "max(event) FROM snapshots WHERE model=?) ORDER BY event DESC LIMIT 1",
+            (owner, before, owner),
+        ).fetchone()
+        if latest is not None:
+            bases[owner] = latest[0]
+        # A learner does not need events from before its start.
+        kept.append(each.start if latest is None else latest[0])
+    last = min(kept)
+    if last <= 0 or not bases:
+        return
+    for owner, base in bases.items():
+        for statement in (
+            "UPDATE snapshots SET base=1 WHERE model=? AND event=?",
+            "DELETE FROM snapshots WHERE model=? AND event<?",
+        ):
+            connection.execute(statement, (owner, base))
+    for statement in (
+        "DELETE FROM events WHERE model=? AND id<=? AND n>0",
+        "DELETE FROM rows WHERE model=? AND event<=?",
+        "DELETE FROM observed WHERE model=? AND event<=?",
+        "DELETE FROM aside WHERE model=? AND id<=?",
+    ):
+        connection.execute(statement, (model, last))
+
+
 def _model_at(
     row: ModelRow, history: History, contender: Contender, learner: Learner, event: int
 ) -> ServedModel:
-    number, name, _, created, expired = row
     model = ServedModel(
-        number,
-        name,
+        row.id,
+        row.name,
         contender.spec,
         learner,
-        created,
+        row.created,
         applied=event,
-        expired=expired,
+        expired=row.expired,
         contender=contender.number,
     )
     model.history = history
@@ -139,22 +180,22 @@ def _model_at(
 
 
 class _Snapshot(NamedTuple):
-    """A snapshot as the log has it."""
+    """A snapshot read from the log."""
 
     event: int
     base: bool
     state: SavedState | None
-    """None if it is damaged."""
+    """None if it is damaged"""
     problem: str = ""
 
 
 def _snapshots(connection: sqlite3.Connection, model: int) -> Iterator[_Snapshot]:
-    """Yield the snapshots of a model, the latest first; each is compared first."""
+    """Yield the snapshots of a model, latest first, after checking their checksums."""
     events = connection.execute(
         "SELECT event FROM snapshots WHERE model=? ORDER BY event DESC", (model,)
     ).fetchall()
     for (event,) in events:
-        base = 1  # if that cannot be read: what came before may not be in the log
+        base = 1  # assumed if unreadable: earlier events may have been deleted
         try:
             one = "FROM snapshots WHERE model=? AND event=?"
             key = (model, event)
@@ -163,10 +204,10 @@ def _snapshots(connection: sqlite3.Connection, model: int) -> Iterator[_Snapshot
                 f"SELECT file, scores, digest, header {one}", key
             ).fetchone()
             if not isinstance(content, bytes) or not isinstance(scores, str):
-                raise LogError("it is of another type")
+                raise LogError("it has another type")
             if digest(content, scores) != checksum:
-                raise LogError("its checksum is another")
-            if header not in (None, checksum_of(model, event)):
+                raise LogError("its checksum does not match")
+            if header != checksum_of(model, event):
                 raise LogError("it belongs to another event")
         except (LogError, *DAMAGE) as error:
             yield _Snapshot(event, bool(base), None, f"{error}")
@@ -179,7 +220,7 @@ def stored_models(
 ) -> list[ModelRow]:
     """Return the rows of the table of models.
 
-    Those that are not as they were written are left out, and named in `unsound`.
+    Damaged ones are left out, and a line on each is appended to `unsound`.
     """
     found: list[ModelRow] = []
     try:
@@ -189,21 +230,13 @@ def stored_models(
     except DAMAGE as error:
         raise LogError(f"the table of models cannot be read: {error}") from error
     for number, name, spec, created, expired, checksum in rows:
-        problem = ""
-        if checksum not in (None, checksum_of(number, name, spec, created)):
-            problem = "its checksum is another"
-        else:
-            try:
-                name = check_name(name)
-                if ModelSpec.from_json(spec).learner not in learners():
-                    problem = "its learner is not known"
-            except Exception as error:
-                problem = f"what it was created from cannot be read: {error}"
-        if problem and unsound is not None:
-            unsound.append(f"model {number} is damaged: {problem}")
+        dropped = expired if isinstance(expired, int) else 0
+        row = ModelRow(number, name, spec, created, dropped)
+        problem = _problem_of(row, checksum)
         if not problem:
-            dropped = expired if isinstance(expired, int) else 0
-            found.append((number, name, spec, created, dropped))
+            found.append(row)
+        elif unsound is not None:
+            unsound.append(f"model {number} is damaged: {problem}")
     if unsound is not None:
         known = {row[0] for row in rows}
         for number in sorted(_numbers_in_use(connection) - known):
@@ -211,8 +244,35 @@ def stored_models(
     return found
 
 
+def _problem_of(row: ModelRow, checksum: int) -> str:
+    """Return what is wrong with a row of the table of models, "" if nothing."""
+    if checksum != checksum_of(row.id, row.name, row.spec, row.created):
+        return "its checksum does not match"
+    try:
+        check_name(row.name)
+        if ModelSpec.from_json(row.spec).learner not in learners():
+            return "its learner is unknown"
+    except Exception as error:
+        return f"its specification cannot be read: {error}"
+    return ""
+
+
+def model_row(connection: sqlite3.Connection, number: int) -> ModelRow:
+    """Return the row of a model in the table of models.
+
+    Raises
+    ------
+    LogError
+        If the model was deleted.
+    """
+    for row in stored_models(connection):
+        if row.id == number:
+            return row
+    raise LogError("the model was deleted")
+
+
 def _numbers_in_use(connection: sqlite3.Connection) -> set[int]:
-    """Return the models that have events or snapshots; indices have them in order."""
+    """Return the numbers of models with events or snapshots, by the tables' indices."""
     found: set[int] = set()
     for table in ("events", "snapshots"):
         after = -1
@@ -226,14 +286,13 @@ def _numbers_in_use(connection: sqlite3.Connection) -> set[int]:
                     break
                 found.add(after)
         except DAMAGE:
-            continue  # what belongs to them cannot be read, as their restoring says
+            continue  # restoring the models reports that
     return found
 
 
 def history_of(connection: sqlite3.Connection, row: ModelRow) -> History:
-    """Return the learners that a model has had."""
-    number, _, spec, created, _ = row
-    return read_history(connection, number, spec, created)
+    """Return the history of a model's learners."""
+    return read_history(connection, row.id, row.spec, row.created)
 
 
 def restore(
@@ -243,16 +302,16 @@ def restore(
     *,
     replay: bool = True,
 ) -> Restored:
-    """Return a model: its latest sound snapshot and the events after it.
+    """Restore a model from its latest undamaged snapshot and the events after it.
 
-    An event that cannot be applied ends the replay: the state is the one before it.
+    A replay ends before the first event that cannot be applied.
 
     Parameters
     ----------
     connection, row
-        The log, and the model's row of the table of models.
+        The log, and the model's row in the table of models.
     contender
-        Which of its learners; by default the one that answers.
+        Number of one of its learners; by default the serving one.
     replay
         Whether to apply the events after the snapshot.
     """
@@ -266,24 +325,38 @@ def restore(
     model = restored.model
     if contender is not None:
         return restored
-    problems = restored.problems
+    _read_counts(connection, row, model)
+    model.mix_stale = True
+    if model.broken is not None:
+        restored.problems.append(model.broken)
+    return restored
+
+
+def _read_counts(
+    connection: sqlite3.Connection, row: ModelRow, model: ServedModel
+) -> None:
+    """Read the counts and names that the log keeps besides the state of a model."""
     try:
         model.waiting = connection.execute(
-            "SELECT count(*) FROM rows WHERE model=? AND event IS NULL", (row[0],)
+            "SELECT count(*) FROM rows WHERE model=? AND event IS NULL", (row.id,)
         ).fetchone()[0]
         model.set_aside = connection.execute(
-            "SELECT count(*) FROM aside WHERE model=?", (row[0],)
+            "SELECT count(*) FROM aside WHERE model=?", (row.id,)
         ).fetchone()[0]
         drawn = connection.execute(
-            "SELECT rows, asked, balance, mean FROM asking WHERE model=?", (row[0],)
+            "SELECT rows, asked, balance, mean FROM asking WHERE model=?", (row.id,)
         ).fetchone()
         if drawn is not None:
             model.asking = Asking(*drawn)
     except DAMAGE as error:
-        model.broken = model.broken or f"rows of model {row[1]} cannot be read: {error}"
-    if model.broken is not None:
-        problems.append(model.broken)
-    return restored
+        model.broken = (
+            model.broken or f"rows of model {row.name} cannot be read: {error}"
+        )
+    with suppress(*DAMAGE):  # their codes are shown instead
+        names = connection.execute(
+            "SELECT number, name FROM categories WHERE model=?", (row.id,)
+        )
+        model.categories = {n: name for n, name in names if isinstance(name, str)}
 
 
 def _restore(
@@ -295,8 +368,8 @@ def _restore(
     before: int = 2**62,
     replay: bool = True,
 ) -> Restored:
-    """Return one of the learners of a model, before an event."""
-    name, spec = row[1], contender.spec
+    """Restore one of the learners of a model as it was before an event."""
+    name, spec = row.name, contender.spec
     problems: list[str] = []
     latest: SavedState | None = None
     needs_snapshot = spec.from_file and contender.number == 0
@@ -322,7 +395,7 @@ def _restore(
             return _model_from(row, history, contender, latest)
         return _new_model(connection, row, history, contender)
 
-    answers: dict[int, list[Label | None]] = {}
+    answers: dict[int, ObservedAnswer] = {}
     failed: EventError | None = None
     if latest is None and needs_snapshot:
         learner = learners()[spec.learner].estimator(**spec.parameters)
@@ -334,20 +407,23 @@ def _restore(
     else:
         model, answers, failed = _replay(connection, begin, before)
     if failed is not None:
-        # The first state of a file was learned elsewhere; others have learned nothing.
+        # An uploaded model has learned elsewhere; others must have learned here.
         model.predicts = spec.from_file or model.scores.learned > 0
-        serves = "predictions come from the state before it" if model.predicts else ""
+        if model.predicts:
+            before_it = "predictions come from the state before it"
+        else:
+            before_it = "there is no state before it"
         model.broken = (
             f"the log of model {name} cannot be replayed: {failed}; "
-            f"{serves or 'there is no state before it'}, and no labels are accepted "
-            "until it is set aside by rpnb serve DIR --check --set-aside"
+            f"{before_it}, and no labels are accepted until it is set aside by rpnb "
+            "serve DIR --check --set-aside"
         )
     return Restored(model, problems, answers, failed)
 
 
 def _owner(row: ModelRow, contender: Contender) -> int:
-    """Return the number under which the log keeps a learner's snapshots."""
-    return -contender.number or row[0]
+    """Return the number under which the log keeps the snapshots of a learner."""
+    return -contender.number or row.id
 
 
 def _new_model(
@@ -356,7 +432,7 @@ def _new_model(
     history: History,
     contender: Contender,
 ) -> ServedModel:
-    """Return a learner as it was added, before it has learned an event."""
+    """Return a learner of a model as it was before its first event."""
     start = contender.start
     if contender.origin is None:
         return _model_at(row, history, contender, new_learner(contender.spec), start)
@@ -369,9 +445,9 @@ def _new_model(
 
 
 def first_figures(state: SavedState) -> str:
-    """Return the figures that a learner begins with whose first state this is.
+    """Return the initial figures of a learner that begins with a given state.
 
-    They are without predictions of rows that wait: others answer for those.
+    Predictions of rows that wait are left out: the serving learner answers those.
     """
     found = json.loads(state.scores)
     for name in ("pending", "seen", "comparison"):
@@ -386,12 +462,12 @@ def state_at(
     contender: int,
     event: int,
 ) -> SavedState:
-    """Return the state of one of a model's learners as of an event.
+    """Return the state of one of a model's learners after an event.
 
     Raises
     ------
     LogError
-        If the log does not lead to it, or nothing was learned by then.
+        If the log cannot be replayed, or nothing was learned by then.
     """
     chosen = history.contenders[contender]
     restored = _restore(connection, row, history, chosen, before=event + 1)
@@ -408,9 +484,9 @@ def state_at(
 def version_state(
     connection: sqlite3.Connection, row: ModelRow, history: History, version: Version
 ) -> SavedState:
-    """Return the state of a version: as it was kept, or as the log leads to it.
+    """Return the state of a version: the stored one, or a replay of the log.
 
-    It is kept unless rows were forgotten since.
+    Forgetting rows deletes the stored state.
     """
     for found in _snapshots(connection, -version.number):
         if found.state is not None:
@@ -421,17 +497,17 @@ def version_state(
 def model_of_state(
     row: ModelRow, history: History, contender: int, state: SavedState
 ) -> ServedModel:
-    """Return the model of a state, to predict with."""
+    """Return a model with a given state, to predict with."""
     return _model_from(row, history, history.contenders[contender], state)
 
 
 def isolate(row: ModelRow, problem: str) -> ServedModel:
-    """Return a model that cannot be restored: it has no state, and says why."""
-    spec = ModelSpec.from_json(row[2])
-    history = new_history(spec, row[3])
+    """Return a model without a state, which reports why it cannot be restored."""
+    spec = ModelSpec.from_json(row.spec)
+    history = new_history(spec, row.created)
     learner = learners()[spec.learner].estimator(**spec.parameters)
     model = _model_at(row, history, history.serving, learner, 0)
-    model.broken = f"model {row[1]} cannot be restored: {problem}"
+    model.broken = f"model {row.name} cannot be restored: {problem}"
     model.predicts = False
     return model
 
@@ -439,7 +515,7 @@ def isolate(row: ModelRow, problem: str) -> ServedModel:
 def _model_from(
     row: ModelRow, history: History, contender: Contender, state: SavedState
 ) -> ServedModel:
-    """Return the model of a snapshot."""
+    """Return a model with the state of a snapshot."""
     learner = load_learner(contender.spec.learner, state.file)
     model = _model_at(row, history, contender, learner, state.event)
     model.take_figures(state.scores)
@@ -448,12 +524,11 @@ def _model_from(
 
 def _replay(
     connection: sqlite3.Connection, begin: Callable[[], ServedModel], before: int
-) -> tuple[ServedModel, dict[int, list[Label | None]], EventError | None]:
-    """Apply a model's events to its first state, up to one that cannot be applied.
+) -> tuple[ServedModel, dict[int, ObservedAnswer], EventError | None]:
+    """Apply events to a model's first state, up to one that cannot be applied.
 
-    Many events are applied at once. If that fails, one of them is to blame, and the
-    state may be half changed: they are applied again, one by one, to find it, and then
-    those before it.
+    Many events are applied at once. If that fails, the state may be half changed. The
+    events are then applied one by one to find the bad one, and once more up to it.
     """
     failed: EventError | None = None
     while True:
@@ -473,9 +548,9 @@ def _replay(
 
 def _apply_each(
     connection: sqlite3.Connection, model: ServedModel, before: int
-) -> tuple[ServedModel, dict[int, list[Label | None]], EventError | None]:
+) -> tuple[ServedModel, dict[int, ObservedAnswer], EventError | None]:
     """Apply a model's events one by one, to find the one that cannot be applied."""
-    answers: dict[int, list[Label | None]] = {}
+    answers: dict[int, ObservedAnswer] = {}
     try:
         for found in advance(connection, model, chunk=1, before=before):
             answers.update(found)
@@ -494,9 +569,9 @@ def _apply_each(
 
 def _apply_all(
     connection: sqlite3.Connection, model: ServedModel, before: int
-) -> tuple[ServedModel, dict[int, list[Label | None]]]:
+) -> tuple[ServedModel, dict[int, ObservedAnswer]]:
     """Apply a model's events, those before an id."""
-    answers: dict[int, list[Label | None]] = {}
+    answers: dict[int, ObservedAnswer] = {}
     for found in advance(connection, model, before=before):
         answers.update(found)
     return model, answers
@@ -521,10 +596,7 @@ def same_state(a: bytes, b: bytes) -> bool:
 
 
 def _content(file: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.rpnb"
-        path.write_bytes(file)
-        about, arrays = read_model(path)
+    about, arrays = read_model(io.BytesIO(file))
     for name in ("rpnb_version", "format_version"):
         about.pop(name, None)
     return about, arrays
@@ -539,12 +611,12 @@ def replay_from_base(
 ) -> Iterator[tuple[str, ServedModel]]:
     """Replay all events of a model; yield it at each snapshot, and at the end.
 
-    The first word of a pair says what is wrong with the snapshot, "" if nothing is. The
-    learner is the one that answers, if no other is named.
+    The first element of a pair is the problem of the snapshot, "" if it has none. The
+    default is the serving learner.
     """
     model, marks = first_state(connection, row, contender)
     (last,) = connection.execute(
-        "SELECT coalesce(max(id), 0) FROM events WHERE model=? AND n>0", (row[0],)
+        "SELECT coalesce(max(id), 0) FROM events WHERE model=? AND n>0", (row.id,)
     ).fetchone()
     for mark in marks:
         if mark.event > max(last, model.applied):
@@ -561,8 +633,8 @@ def replay_from_base(
 def first_state(
     connection: sqlite3.Connection, row: ModelRow, contender: int | None = None
 ) -> tuple[ServedModel, list[_Snapshot]]:
-    """Return the state that a learner's log begins with, and the snapshots after it."""
-    name, history = row[1], history_of(connection, row)
+    """Return the state with which a full replay begins, and the snapshots after it."""
+    name, history = row.name, history_of(connection, row)
     chosen = history.serving if contender is None else history.contenders[contender]
     from_file = chosen.spec.from_file and chosen.number == 0
     model: ServedModel | None = None
@@ -581,7 +653,7 @@ def first_state(
         try:
             model = _new_model(connection, row, history, chosen)
         except LogError:
-            # The events before the version that it began with may have been deleted.
+            # Events before the version that it began with may have been deleted.
             state = marks[0].state if chosen.origin and marks else None
             if state is None:
                 raise
@@ -595,148 +667,14 @@ def _difference(model: ServedModel, mark: _Snapshot) -> str:
         return f"the snapshot at event {event} is damaged: {mark.problem}"
     _, content, scores, _ = mark.state
     replayed = model.to_bytes()
-    # An older version may have written it: compared is what this one makes of it.
     learner = load_learner(model.spec.learner, content)
     written = ServedModel(0, model.name, model.spec, learner, 0.0)
     written.take_figures(scores)
     file = written.to_bytes()
     if replayed is None or file is None or not same_state(replayed, file):
-        return f"the snapshot at event {event} is not the state that the log leads to"
-    # A comparison may have begun again since.
+        return f"the snapshot at event {event} differs from a replay of the log"
+    # A comparison may have been restarted since.
     written.comparison = model.comparison
     if model.figures(whole=False) != written.figures(whole=False):
-        return f"the figures at event {event} are not those that the log leads to"
+        return f"the figures at event {event} differ from a replay of the log"
     return ""
-
-
-def check(folder: Path) -> Iterator[tuple[bool, str]]:
-    """Verify the log and the snapshots in a folder: yield (sound, what was checked)."""
-    connection = open_log(folder, read_only=True)
-    try:
-        connection.execute("BEGIN")  # one view of it all, while a service may run
-        found = connection.execute("PRAGMA integrity_check(5)").fetchall()
-        for (line,) in found:
-            yield line == "ok", f"database: {' '.join(str(line).split())}"
-        unsound: list[str] = []
-        rows = stored_models(connection, unsound)
-        for line in unsound:
-            yield False, line
-        for row in rows:
-            try:
-                yield from _check_model(connection, row)
-            except Exception as error:
-                yield False, f"model {row[1]}: {_problem_of(error)}"
-    except (LogError, *DAMAGE) as error:
-        yield False, f"database: {_problem_of(error)}"
-    finally:
-        connection.close()
-
-
-def _check_model(
-    connection: sqlite3.Connection, row: ModelRow
-) -> Iterator[tuple[bool, str]]:
-    """Replay all events of a model, and check its rows that wait."""
-    name = row[1]
-    waiting = connection.execute(
-        f"SELECT seq, {ROW} FROM rows WHERE model=? AND event IS NULL",  # noqa: S608 - our own words
-        (row[0],),
-    )
-    damaged = [seq for seq, *stored in waiting if not sound_row(*stored)]
-    if damaged:
-        yield False, f"model {name}: {len(damaged)} rows that wait are damaged"
-    try:
-        for contender in history_of(connection, row).challengers:
-            yield from _check_challenger(connection, row, contender)
-        for problem, model in replay_from_base(connection, row):
-            yield (
-                not problem,
-                f"model {name}: " + (problem or f"sound at event {model.applied}"),
-            )
-    except Exception as error:
-        yield False, f"model {name}: {_problem_of(error)}"
-        failed = restore(connection, row).failed
-        if failed is not None:
-            yield (
-                False,
-                f"model {name}: a start ends before event {failed.event}; "
-                "--check --set-aside sets it aside",
-            )
-        return
-    yield from _set_aside_events(connection, row)
-    restored = restore(connection, row).model
-    same = model.to_bytes() is None or same_state(
-        model.to_bytes() or b"", restored.to_bytes() or b""
-    )
-    what = "is" if same else "is not"
-    yield (
-        same,
-        f"model {name}: the state of a start {what} that of the whole log, "
-        f"{model.scores.learned} rows",
-    )
-
-
-def _check_challenger(
-    connection: sqlite3.Connection, row: ModelRow, contender: Contender
-) -> Iterator[tuple[bool, str]]:
-    """Replay all events of a challenger; that it cannot learn one is no damage."""
-    who = f"model {row[1]}: challenger {contender.name}: "
-    try:
-        for problem, model in replay_from_base(connection, row, contender.number):
-            yield not problem, who + (problem or f"sound at event {model.applied}")
-    except LogError:
-        raise
-    except Exception as error:
-        yield True, f"{who}it cannot learn the log: {_problem_of(error)}"
-
-
-def _problem_of(error: Exception) -> str:
-    """Return what ended a replay, in one line."""
-    named = f"{error}" if isinstance(error, LogError) else f"{type(error).__name__}"
-    more = "" if isinstance(error, LogError) else f": {error}"
-    return " ".join(f"{named}{more}".split())
-
-
-def _set_aside_events(
-    connection: sqlite3.Connection, row: ModelRow
-) -> Iterator[tuple[bool, str]]:
-    """Name the events of a model that were set aside."""
-    for event, n, since, reason in connection.execute(
-        "SELECT id, n, since, reason FROM aside WHERE model=? ORDER BY id", (row[0],)
-    ).fetchall():
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(since))
-        what = " ".join(str(reason).split())
-        yield (
-            True,
-            f"model {row[1]}: event {event} ({n} rows) is set aside since {when}: "
-            f"{what}",
-        )
-
-
-def backup(folder: Path, target: Path) -> None:
-    """Copy the log, whole and consistent, while the service may be running."""
-    source = open_log(folder, read_only=True)
-    make_private_folder(target)
-    if (target / FILE).exists():
-        source.close()
-        raise LogError(f"{target / FILE} exists already")
-    make_private_file(target / FILE)
-    copy = sqlite3.connect(target / FILE, isolation_level=None)
-    try:
-        source.backup(copy)
-        copy.execute("PRAGMA journal_mode=WAL")
-    finally:
-        copy.close()
-        source.close()
-
-
-def state_of(folder: Path, name: str) -> bytes | None:
-    """Return the state that an offline replay of the log leads to, row by row of it."""
-    connection = open_log(folder, read_only=True)
-    try:
-        for row in stored_models(connection):
-            if row[1] == name:
-                *_, (_, model) = replay_from_base(connection, row, chunk=1)
-                return model.to_bytes()
-    finally:
-        connection.close()
-    raise LogError(f"{folder} has no model of this name")

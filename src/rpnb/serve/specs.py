@@ -1,18 +1,18 @@
-"""Specifications of models: what a client may ask for, and the learner made of it."""
+"""Specifications of models: what clients may request, and the resulting learner."""
 
 import inspect
 import json
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rpnb.core.columns.coding import MOST_WIDTH, WIDTHS, ColumnKind
 from rpnb.estimators.checks.columns import CATEGORICAL, TEXT, Columns
+from rpnb.estimators.protocol import declare, set_columns
 from rpnb.estimators.registry import (
     DEFAULT,
     RegisteredLearner,
@@ -20,32 +20,37 @@ from rpnb.estimators.registry import (
     learners,
 )
 from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.prediction_sets import has_probabilities
 from rpnb.serve.costs import state_numbers
-from rpnb.serve.http.tables import Label, check_labels, check_names
+from rpnb.serve.label_rules import (
+    Label,
+    as_array,
+    check_label_values,
+    check_names,
+)
 from rpnb.serve.limits import Limits, beyond, invalid
 
-Learner = StreamClassifier[Any]
+Learner = StreamClassifier
 NewClasses = Literal["accept", "refuse"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-# Set by the server, or of no use in it.
-_NOT_FOR_CLIENTS = ("n_jobs",)
-_DTYPES: dict[type, Any] = {str: np.str_, int: np.int64, bool: np.bool_}
+# Parameters set by the server, or useless in it.
+_NOT_FOR_CLIENTS = ("n_jobs", "shuffle")
 
 
 def check_name(name: Any) -> str:
-    """Return a name, which is safe as part of a path or an address."""
+    """Return a name that is safe as part of a path or an address."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         raise invalid(
-            "a name must be 1 to 64 letters, digits, _ and -, the first of "
-            "them a letter or digit"
+            "a name must be 1 to 64 letters, digits, _ and -, and begin with a letter "
+            "or a digit"
         )
     return name
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """What a model was created from; a model without events follows from it."""
+    """Everything that a new model is created from."""
 
     learner: str
     parameters: Mapping[str, Any]
@@ -53,15 +58,17 @@ class ModelSpec:
     features: tuple[str, ...] | None
     classes: tuple[Label, ...] | None
     from_file: bool = False
-    """whether its first state is a file, kept as the first snapshot"""
+    """whether its first state was uploaded, and is its first snapshot"""
     new_classes: NewClasses = "accept"
-    """What becomes of a label that is none of the classes."""
+    """what happens to a label that is not one of the classes"""
     date_features: tuple[int, ...] = ()
-    """columns of dates"""
+    """numbers of the columns of dates"""
+    correct_class_mix: bool = False
+    """whether to correct for a changing class mix while labels are missing"""
 
     @property
     def columns(self) -> Columns | None:
-        """What the columns hold; None if all are numbers."""
+        """Kinds of the columns; None if all are numbers."""
         named: dict[int, ColumnKind] = dict.fromkeys(self.date_features, "date")
         of_parameters: tuple[tuple[str, ColumnKind], ...] = (
             (CATEGORICAL, "category"),
@@ -76,12 +83,12 @@ class ModelSpec:
 
     @property
     def width(self) -> int:
-        """Number of columns of the rows as numbers, in which text is hashed."""
+        """Number of columns after coding: text and dates take several."""
         columns = self.columns
         return self.n_features if columns is None else columns.width
 
     def to_json(self) -> str:
-        """Return the specification as a JSON text."""
+        """Return the specification as JSON."""
         return json.dumps(
             {
                 "learner": self.learner,
@@ -92,6 +99,7 @@ class ModelSpec:
                 "from_file": self.from_file,
                 "new_classes": self.new_classes,
                 "date_features": self.date_features,
+                "correct_class_mix": self.correct_class_mix,
             }
         )
 
@@ -105,46 +113,32 @@ class ModelSpec:
         return cls(**saved)
 
 
-def read_spec(request: Any, limits: Limits) -> ModelSpec:
-    """Return the specification in the JSON object that a client sent."""
-    if not isinstance(request, dict):
-        raise invalid("the body must be a JSON object")
-    fields = (
-        *("name", "learner", "parameters", "features", "n_features", "classes"),
-        *("new_classes", "date_features"),
-    )
-    if not request.keys() <= set(fields):
-        raise invalid(f"the body must have no other fields than {', '.join(fields)}")
+#: Fields of a request to create a model.
+SPEC_FIELDS = (
+    *("name", "learner", "parameters", "features", "n_features", "classes"),
+    *("new_classes", "date_features", "correct_class_mix"),
+)
+
+
+def read_spec(request: Mapping[str, Any], limits: Limits) -> ModelSpec:
+    """Return the specification that a JSON object of a client describes."""
     learner = find_learner(_text(request.get("learner", DEFAULT)))
     if learner is None:
         raise invalid(f"learner must be one of {', '.join(learners())}")
-    names = request.get("features")
-    p = request.get("n_features")
-    if names is not None:
-        if not isinstance(names, list) or not names:
-            raise invalid("features must be a list of at least one name")
-        if len(names) > limits.max_features:
-            raise beyond("max_features", limits.max_features, "too many features")
-        names = check_names(names, "feature")
-        if p not in (None, len(names)):
-            raise invalid("n_features must be the number of features")
-        p = len(names)
-    if type(p) is not int or p < 1:
-        raise invalid("features must be a list of names, or n_features their number")
-    if p > limits.max_features:
-        raise beyond("max_features", limits.max_features, "too many features")
-    classes = request.get("classes")
-    if classes is not None:
-        if not isinstance(classes, list) or not classes:
-            raise invalid("classes must be a list of at least one label")
-        if len(classes) > limits.max_classes:
-            raise beyond("max_classes", limits.max_classes, "too many classes")
-        classes = tuple(check_labels(classes))
-        if len(set(classes)) < len(classes):
-            raise invalid("each label in classes must be there only once")
+    names, p = _read_features(
+        request.get("features"), request.get("n_features"), limits
+    )
+    classes = _read_classes(request.get("classes"), limits)
     new_classes = check_new_classes(request.get("new_classes", "accept"))
     if new_classes == "refuse" and classes is None:
-        raise invalid("new_classes 'refuse' needs classes: the list of all labels")
+        raise invalid("new_classes 'refuse' needs classes, the list of all labels")
+    corrected = request.get("correct_class_mix", False)
+    if type(corrected) is not bool:
+        raise invalid("correct_class_mix must be true or false")
+    if corrected and not has_probabilities(learner.estimator()):
+        raise invalid(
+            f"correct_class_mix must be false: {learner.name} has no probabilities"
+        )
     given = request.get("parameters", {})
     dates = request.get("date_features", [])
     _check_takes_tables(learner, given, dates)
@@ -156,11 +150,50 @@ def read_spec(request: Any, limits: Limits) -> ModelSpec:
         *(learner.name, parameters, p, names, classes),
         new_classes=new_classes,
         date_features=dates,
+        correct_class_mix=corrected,
     )
 
 
+def _read_features(
+    names: Any, p: Any, limits: Limits
+) -> tuple[tuple[str, ...] | None, int]:
+    """Return the names of the features, if given, and their number."""
+    checked = None
+    if names is not None:
+        if not isinstance(names, list) or not names:
+            raise invalid("features must be a list of at least one name")
+        _check_number_of_features(len(names), limits)
+        checked = check_names(names, "feature")
+        if p not in (None, len(names)):
+            raise invalid("n_features must be the number of features")
+        p = len(names)
+    if type(p) is not int or p < 1:
+        raise invalid("features must be a list of names, or n_features their number")
+    _check_number_of_features(p, limits)
+    return checked, p
+
+
+def _check_number_of_features(p: int, limits: Limits) -> None:
+    if p > limits.max_features:
+        raise beyond("max_features", limits.max_features, "too many features")
+
+
+def _read_classes(classes: Any, limits: Limits) -> tuple[Label, ...] | None:
+    """Return the declared classes, if any."""
+    if classes is None:
+        return None
+    if not isinstance(classes, list) or not classes:
+        raise invalid("classes must be a list of at least one label")
+    if len(classes) > limits.max_classes:
+        raise beyond("max_classes", limits.max_classes, "too many classes")
+    checked = tuple(check_label_values(classes))
+    if len(set(checked)) < len(checked):
+        raise invalid("each label in classes must occur only once")
+    return checked
+
+
 def check_new_classes(value: Any) -> NewClasses:
-    """Return what is to become of labels that are none of a model's classes."""
+    """Return the rule for labels that are not one of a model's classes."""
     if value == "accept" or value == "refuse":
         return value
     raise invalid("new_classes must be 'accept' or 'refuse'")
@@ -171,7 +204,7 @@ def _text(value: Any) -> str:
 
 
 def _parameters(estimator: type[Learner], given: Any) -> dict[str, Any]:
-    """Return the parameters of a learner, which are plain values."""
+    """Return the parameters of a learner, which must be plain values."""
     if not isinstance(given, dict):
         raise invalid("parameters must be an object")
     names = [
@@ -187,19 +220,20 @@ def _parameters(estimator: type[Learner], given: Any) -> dict[str, Any]:
         values = value if isinstance(value, list) and value else [value]
         for each in values:
             if isinstance(each, dict | list):
-                raise invalid(f"parameter {name} must be a number, a text, or a list")
+                raise invalid(f"parameter {name} must be a number, text, or a list")
             if isinstance(each, int | float) and not abs(each) < 2**63:
-                raise invalid(f"parameter {name} must be below 2⁶³ in size")
+                raise invalid(f"parameter {name} must be between -2⁶³ and 2⁶³")
     if isinstance(given.get("class_prior"), list):
         raise invalid("parameter class_prior must be 'uniform' or 'frequency'")
     return dict(given)
 
 
 def _check_takes_tables(learner: RegisteredLearner, given: Any, dates: Any) -> None:
-    """Refuse columns that are no numbers by name, for a learner that takes none."""
+    """Refuse columns that are not numeric if the learner only takes numbers."""
     if not isinstance(dates, list):
         raise invalid("date_features must be a list")
-    if hasattr(learner.estimator, CATEGORICAL) or not isinstance(given, dict):
+    takes = inspect.signature(learner.estimator).parameters
+    if CATEGORICAL in takes or not isinstance(given, dict):
         return
     named = [name for name in (CATEGORICAL, TEXT) if name in given]
     for name in (*named, *(["date_features"] if dates else [])):
@@ -212,7 +246,7 @@ def _check_takes_tables(learner: RegisteredLearner, given: Any, dates: Any) -> N
 def _number_columns(
     parameters: dict[str, Any], dates: list[Any], names: tuple[str, ...] | None, p: int
 ) -> tuple[int, ...]:
-    """Let parameters have numbers of columns, which rows have no names for here.
+    """Replace names of columns in the parameters by their numbers.
 
     Returns the numbers of the columns of dates.
     """
@@ -224,7 +258,7 @@ def _number_columns(
             place = names.index(each) if names and each in names else each
             if type(place) is not int or not 0 <= place < p:
                 raise invalid(
-                    f"{name} must have names of features, or their numbers from 0 on"
+                    f"{name} must have names of features, or their numbers from 0"
                 )
             places.add(place)
             if taken.setdefault(place, name) != name:
@@ -244,9 +278,9 @@ def _number_columns(
 
 
 def new_learner(spec: ModelSpec, limits: Limits | None = None) -> Learner:
-    """Return the learner of a specification; with classes, one that can predict.
+    """Return the learner of a specification; with classes, it can predict at once.
 
-    With limits, parameters come from a client and are checked.
+    With limits, the parameters come from a client and are checked.
     """
     if limits is not None:
         known = len(spec.classes or ())
@@ -257,24 +291,24 @@ def new_learner(spec: ModelSpec, limits: Limits | None = None) -> Learner:
         model = _empty_learner(spec)
         if spec.classes is not None:
             classes = np.unique(as_array(spec.classes))
-            model._declare(np.zeros((1, spec.width)), classes)
+            declare(model, np.zeros((1, spec.width)), classes)
     except (TypeError, ValueError) as error:
         if limits is None:
             raise
-        # The rule, without the value that was given.
+        # The rule without the given value.
         raise invalid(f"parameters: {str(error).partition(', got ')[0]}") from None
     return model
 
 
 def _empty_learner(spec: ModelSpec) -> Learner:
-    """Return a learner that has learned nothing; rows that it gets are numbers."""
+    """Return a new learner, which gets coded rows."""
     model = learners()[spec.learner].estimator(**spec.parameters)
-    model._given_columns = spec.columns
+    set_columns(model, spec.columns)
     return model
 
 
 def _try_out(spec: ModelSpec) -> None:
-    """Learn two rows, so that what learning refuses is refused on creation."""
+    """Learn two rows, to refuse now what learning would refuse later."""
     model = _empty_learner(spec)
     labels = as_array(spec.classes or ("a", "b"))
     X = np.zeros((2, spec.width))
@@ -291,15 +325,10 @@ def check_size(
     limits: Limits,
     classes: int = 0,
 ) -> float:
-    """Return about how many numbers a learner holds; refuse more than it may."""
+    """Estimate how many numbers a learner holds; refuse too many."""
     numbers = state_numbers(learner, parameters, p, max(classes, 2))
     if numbers > limits.max_state:
         raise beyond(
             "max_state", limits.max_state, "the learner would hold too many numbers"
         )
     return numbers
-
-
-def as_array(labels: Sequence[Label]) -> NDArray[Any]:
-    """Return labels of one type as the array that learners get."""
-    return np.array(labels, dtype=_DTYPES[type(labels[0])])

@@ -1,8 +1,8 @@
 """Access tokens: random, stored as hashes, each with scopes.
 
-A token file has one token per line: its name, its scopes joined by commas, and the
-SHA-256 of the token in hexadecimal digits. Tokens are 256 random bits, so that a plain
-hash cannot be guessed back. Lines that begin with # are comments.
+A token file has one token per line: its name, its scopes separated by commas, and the
+SHA-256 of the token in hexadecimal digits. Tokens have 256 random bits, so a plain hash
+cannot be reversed. Lines that begin with # are comments.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from typing import NamedTuple, final
 
 from rpnb.atomic import open_atomic
 
-#: What tokens may allow: reading and predicting; labels and rows to learn; models.
+#: Scopes: read and predict; send labels and rows to learn; manage models.
 SCOPES = ("predict", "learn", "admin")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _PREFIX = "rpnb_"
@@ -26,7 +26,7 @@ class TokenFileError(ValueError):
 
 
 class Token(NamedTuple):
-    """What is known of a token."""
+    """A line of a token file."""
 
     name: str
     scopes: frozenset[str]
@@ -44,7 +44,7 @@ class Tokens:
         return len(self._tokens)
 
     def find(self, given: str) -> Token | None:
-        """Return the token whose secret this is, in a time that tells nothing."""
+        """Return the token with a secret; comparisons take constant time."""
         digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).digest()
         found = None
         for token in self._tokens:
@@ -66,7 +66,7 @@ def read_tokens(path: Path) -> Tokens:
         words = line.split()
         if len(words) != 3 or re.fullmatch(r"[0-9a-f]{64}", words[2]) is None:
             raise TokenFileError(
-                f"{path}, line {number}: a line has a name, scopes joined by commas, "
+                f"{path}, line {number}: expected a name, scopes separated by commas, "
                 "and a SHA-256 in hexadecimal digits"
             )
         name, scopes, digest = words
@@ -75,7 +75,7 @@ def read_tokens(path: Path) -> Tokens:
 
 
 def check_scopes(text: str) -> frozenset[str]:
-    """Return scopes that were joined by commas."""
+    """Return the scopes of a text that separates them by commas."""
     scopes = frozenset(text.split(","))
     if not scopes <= set(SCOPES):
         raise TokenFileError(f"scopes must be among {', '.join(SCOPES)}")

@@ -1,4 +1,4 @@
-"""A thread per model that learns slowly, so that the others do not wait for it."""
+"""One thread for each slow model, so that the other models do not wait for it."""
 
 import logging
 import queue
@@ -6,29 +6,29 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple, final
 
-from rpnb.serve.models import ServedModel
+from rpnb.serve.served_model import ServedModel
 
 log = logging.getLogger("rpnb.serve")
 
 
 class Job(NamedTuple):
-    """Something to be done in the order in which it was handed over."""
+    """A task of a model; tasks run in the order in which they were queued."""
 
     run: Callable[[], None]
     give_up: Callable[[], None]
-    """Called instead of `run` if there is no time left."""
+    """called instead of `run` if no time is left"""
     steps: float = 0.0
-    """About how many steps it takes."""
+    """estimated number of learning steps"""
 
 
 @final
 class ModelWorker:
-    """Does the jobs of a model, one after the other.
+    """Runs the jobs of a model, one after the other.
 
     Parameters
     ----------
     model
-        Its `backlog` is the steps of the jobs that are not done.
+        Model of the jobs; its `backlog` counts the steps of unfinished ones.
     """
 
     def __init__(self, model: ServedModel) -> None:
@@ -37,7 +37,7 @@ class ModelWorker:
         self._lock = threading.Lock()
         self._waiting = 0
         self._closing = False
-        # Stopping does not wait for a step of learning that takes minutes.
+        # A daemon: stopping does not wait for learning that takes minutes.
         self._thread = threading.Thread(
             target=self._run, name=f"rpnb-model-{model.id}", daemon=True
         )
@@ -45,11 +45,11 @@ class ModelWorker:
 
     @property
     def busy(self) -> bool:
-        """Whether there are jobs that are not done."""
+        """Whether jobs are unfinished."""
         return self._waiting > 0
 
-    def hand_over(self, job: Job) -> None:
-        """Add a job."""
+    def submit(self, job: Job) -> None:
+        """Queue a job."""
         with self._lock:
             self._waiting += 1
             self._model.backlog += job.steps
@@ -67,7 +67,7 @@ class ModelWorker:
                 self._model.backlog -= job.steps
 
     def close(self, seconds: float) -> bool:
-        """Finish the jobs if there is time; return whether all are done."""
+        """Wait at most some seconds for the jobs; return whether all are done."""
         self._jobs.put(None)
         self._thread.join(max(seconds, 0.0))
         self._closing = True

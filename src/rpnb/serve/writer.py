@@ -1,9 +1,9 @@
-"""The one thread that writes to the log: requests of all clients share transactions.
+"""The only thread that writes to the log; requests of all clients share transactions.
 
-Commands that arrive while a transaction is being flushed to the disk form the next one
-(group commit). A command is checked and written within the transaction; once that is on
-the disk its event changes the model, and the client gets the answer. If a transaction
-fails, all of it is rolled back, no model has changed, and each client gets a 503.
+Commands that arrive while a transaction is being flushed to disk form the next one
+(group commit). A command is checked and written within the transaction. Once that is on
+disk, its event changes the model and the client gets the answer. If a transaction
+fails, all of it is rolled back, no model changes, and each client gets a 503.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
@@ -24,53 +24,55 @@ import numpy as np
 
 from rpnb.serve.arrivals import write_observed
 from rpnb.serve.commands import Command, Group, Remember, not_learned
+from rpnb.serve.commands.buffered_tables import save_answers
 from rpnb.serve.commands.group import row_ids
-from rpnb.serve.commands.tables import save_answers
-from rpnb.serve.events import LabelledEvent
-from rpnb.serve.http.tables import Label
+from rpnb.serve.followers import Followers
 from rpnb.serve.limits import ApiError, Limits, unavailable
-from rpnb.serve.log import open_log
-from rpnb.serve.models import SavedState, ServedModel
-from rpnb.serve.retention import delete_events
+from rpnb.serve.log import LabelledEvent, open_log, read_log
+from rpnb.serve.served_model import ObservedAnswer, SavedState, ServedModel
 from rpnb.serve.shadows import Shadows
 from rpnb.serve.snapshots import (
     ModelRow,
+    delete_events,
     history_of,
     isolate,
+    model_row,
     restore,
     stored_models,
     take_snapshot,
 )
-from rpnb.serve.waiting import Followers
 from rpnb.serve.workers import Job, ModelWorker
 
 log = logging.getLogger("rpnb.serve")
 
-#: Among which retention finds the state before the events that it keeps.
-_SNAPSHOTS_KEPT = 8
-_LARGEST_GROUP = 1_000
-_ROWS_IN_GROUP = 100_000
-# Steps of learning that this thread does itself; a model's own one does what is more.
-_STEPS_HERE = 5e7
-# How long this thread waits for a model that is learning, in seconds.
+# Snapshots per retention period: deleting old events needs one from before them.
+_SNAPSHOTS_PER_PERIOD = 8
+# Largest transaction: commands, and their rows.
+_MOST_COMMANDS = 1_000
+_MOST_ROWS = 100_000
+# Learning that takes more steps is left to the model's own thread.
+_MOST_STEPS = 5e7
+# Seconds that this thread waits for a model that is learning.
 _PATIENCE = 0.02
-_PATIENCE_FOR_THE_LOG = 5.0
+# Seconds that a replay waits until deleted rows are gone from the write-ahead log.
+_CHECKPOINT_SECONDS = 5.0
 
-Found = dict[str, Any] | ApiError | None
+#: Answer to a command; None if it follows from its event.
+Answer = dict[str, Any] | ApiError | None
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When the writer does what is not asked for by a client.
+    """When the writer takes snapshots and deletes old data.
 
     Parameters
     ----------
     snapshot_rows, snapshot_seconds
-        Rows learned, and time, after which a model's state is written.
+        Number of learned rows, or seconds, after which a model's state is written.
     cleaning_seconds
-        Time between removals of what is too old.
+        Seconds between two deletions of old data.
     keep_events
-        Seconds for which events are kept; None for ever.
+        Seconds for which events are kept; None keeps all.
     """
 
     snapshot_rows: int = 50_000
@@ -81,20 +83,21 @@ class Schedule:
 
 @dataclass(slots=True)
 class Health:
-    """What is wrong with the service, if anything."""
+    """Problems of the service."""
 
     writes: str | None = None
-    """why writes fail at present"""
+    """why the log cannot be written; None if it can"""
     since: float = 0.0
+    """when writes began to fail"""
     notes: list[str] = field(default_factory=list)
-    """what was found damaged at the start"""
+    """damage found at the start"""
     unsound: list[str] = field(default_factory=list)
-    """Models that cannot be named, as their entry in the log is damaged."""
+    """models whose entries in the log are damaged, so that they have no name"""
 
 
 @dataclass(slots=True)
 class Counts:
-    """What the writer has done since the start."""
+    """Counts of the writer's work since the start."""
 
     transactions: int = 0
     commands: int = 0
@@ -106,7 +109,7 @@ class Counts:
 
 @dataclass(slots=True)
 class _Pending:
-    """A command and who waits for its answer."""
+    """A command, and the future that gets its answer."""
 
     command: Command
     loop: asyncio.AbstractEventLoop
@@ -115,14 +118,16 @@ class _Pending:
 
 @final
 class Writer:
-    """The log of a folder, the models in it, and the thread that changes them.
+    """The log of a folder, its models, and the thread that changes them.
 
     Parameters
     ----------
     folder
-        Where the log is.
-    limits, schedule
-        Of the service.
+        Folder of the log.
+    limits
+        Limits of the service.
+    schedule
+        When to take snapshots and to delete old data.
     """
 
     def __init__(
@@ -132,33 +137,37 @@ class Writer:
         self.health, self.counts = Health(), Counts()
         self.models: dict[str, ServedModel] = {}
         self.waiting = 0
-        """commands that are not answered yet"""
+        """number of commands without an answer"""
         self.followers = Followers(folder)
-        """what is known of predictions before their labels come"""
+        """figures of predictions whose labels have not arrived"""
         self._connection = open_log(folder)
         self.folder = folder
-        # What is neither commands nor the end is called, in this thread's turn.
+        # Commands; a function to call in this thread; None at the end.
         self._queue: queue.SimpleQueue[list[_Pending] | Callable[[], None] | None] = (
             queue.SimpleQueue()
         )
         self._workers: dict[int, ModelWorker] = {}
         self._predictors = ThreadPoolExecutor(4, "rpnb-predict")
-        self._replayed: dict[int, dict[int, list[Label | None]]] = {}
+        self._replayed: dict[int, dict[int, ObservedAnswer]] = {}
+        """answers of the latest replay of each model, by event"""
         self._since: dict[int, float] = {}
+        """when each command was submitted"""
         self._submitted: list[_Pending] = []
         self._row_ids = row_ids()
         self._numbers: dict[str, int] = {}
         self._thread = threading.Thread(target=self._run, name="rpnb-writer")
         self._answers: dict[tuple[int, str], str] = {}
+        """answers to keys that are not in the log yet, by model and key"""
         self._snapshot_at: dict[int, tuple[int, float]] = {}
+        """rows and time of each model's latest snapshot"""
         self._noted = threading.Lock()
-        self._observed: list[tuple[int, int, str]] = []
-        """answers to observed rows that are not in the log yet: event, model, labels"""
+        self._observed: list[tuple[int, int, ObservedAnswer]] = []
+        """answers to observed rows that are not in the log yet: event, model, answer"""
         self._learned: dict[int, int] = {}
-        """the last events that models have learned, with answers in the list above"""
+        """last event that each model has learned, with answers in the list above"""
         self.shadows = Shadows(
             folder,
-            self._keep_shadow,
+            self._write_challenger_state,
             (self.schedule.snapshot_rows, self.schedule.snapshot_seconds),
         )
         self._cleaned = time.monotonic()
@@ -173,13 +182,14 @@ class Writer:
         self.health.notes += self.health.unsound
 
     def _restore(self, row: ModelRow) -> None:
-        """Add a model as the log has it; one that is unsound stands alone."""
+        """Restore a model from the log; a damaged one does not affect the others."""
         try:
             restored = restore(self._connection, row)
             model = restored.model
             self.health.notes += restored.problems
             self._recall_answers(model, restored.answers)
             self._note_learned(model, restored.answers)
+            self._group().mix_of(model)
         except Exception as error:
             model = isolate(row, f"{type(error).__name__}: {error}")
             self.health.notes.append(str(model.broken))
@@ -187,25 +197,26 @@ class Writer:
         self._snapshot_at[model.id] = (model.scores.learned, time.monotonic())
 
     def _recall_answers(self, model: ServedModel, found: dict[int, Any]) -> None:
-        """Keep the answers to keys whose events were replayed."""
+        """Store the answers to keys whose events were replayed."""
         unanswered = self._connection.execute(
             "SELECT key, event FROM keys WHERE model=? AND answer IS NULL", (model.id,)
         ).fetchall()
         for key, event in unanswered:
             if event in found:
-                answer = {"labels": found[event], "learned": len(found[event])}
+                labels = found[event].labels
+                answer = {"labels": labels, "learned": len(labels)}
                 self._answers[model.id, key] = json.dumps(answer)
 
-    # From other threads
+    # Called by other threads
 
     def start(self) -> None:
-        """Start the threads."""
+        """Start the writer and the challengers."""
         for model in self.models.values():
             self.shadows.sync(model)
         self._thread.start()
 
     async def submit(self, command: Command) -> dict[str, Any]:
-        """Wait until a command is on the disk and done; return its answer."""
+        """Wait until a command is on disk and carried out; return its answer."""
         if self._closing:
             raise unavailable("the server is stopping")
         loop = asyncio.get_running_loop()
@@ -213,8 +224,8 @@ class Writer:
         self._since[id(pending)] = time.monotonic()
         self._submitted.append(pending)
         if len(self._submitted) == 1:
-            # Once the requests that have arrived by now are read, all at a time.
-            loop.call_soon(self._hand_over)
+            # After all requests that have arrived by now, so that they share a group.
+            loop.call_soon(self._enqueue_submitted)
         self.waiting += 1
         try:
             return await pending.future
@@ -223,62 +234,84 @@ class Writer:
             del self._since[id(pending)]
 
     def oldest(self) -> float:
-        """Return for how many seconds the oldest command has been waiting."""
+        """Return how long the oldest command has been waiting, in seconds."""
         first = next(iter(self._since.values()), None)
         return 0.0 if first is None else time.monotonic() - first
 
-    def _hand_over(self) -> None:
+    def _enqueue_submitted(self) -> None:
         submitted, self._submitted = self._submitted, []
         self._queue.put(submitted)
 
     def stop(self, grace_period: float = 2.0) -> None:
-        """Finish what was submitted, and write snapshots, if there is time; close.
+        """Carry out submitted commands and write snapshots while time is left; close.
 
-        Commands whose turn comes after the grace period, in seconds, are answered 503,
-        as they are not on the disk: a client sends them again.
+        Commands that are not on disk after the grace period, in seconds, get a 503:
+        clients send them again.
         """
         self._stop_at = time.monotonic() + grace_period
         self._closing = True
-        self._hand_over()
+        self._enqueue_submitted()
         self._queue.put(None)
         self._thread.join()
 
     # The thread
 
     def _run(self) -> None:
+        """Carry out groups of commands until the end of the queue."""
         stopping = False
         while not stopping or not self._queue.empty():
-            group: list[_Pending] = []
-            rows = 0
-            try:
-                some = self._queue.get(timeout=1.0)
-                while True:
-                    if some is None:
-                        stopping = True
-                    elif callable(some):
-                        some()
-                    else:
-                        group += some
-                        rows += sum(each.command.rows for each in some)
-                    if len(group) >= _LARGEST_GROUP or rows >= _ROWS_IN_GROUP:
-                        break
-                    some = self._queue.get_nowait()
-            except queue.Empty:
-                pass
-            for pending in _transactions(group):
-                if self._closing and time.monotonic() > self._stop_at:
-                    refusal = unavailable("the server is stopping")
-                    _resolve(pending, [refusal] * len(pending))
-                else:
-                    self._process(pending)
-            try:
-                self._settle()
-                self._housekeeping()
-            except Exception as error:
-                self._note_failure(error)
+            group, ended = self._next_group()
+            stopping |= ended
+            self._process_group(group)
+            self._maintain()
         self._close()
 
+    def _next_group(self) -> tuple[list[_Pending], bool]:
+        """Return the waiting commands, at most one transaction, and whether to stop.
+
+        Returns no commands if none arrives within a second.
+        """
+        group: list[_Pending] = []
+        rows, ended = 0, False
+        with suppress(queue.Empty):
+            some = self._queue.get(timeout=1.0)
+            while True:
+                if some is None:
+                    ended = True
+                elif callable(some):
+                    some()
+                else:
+                    group += some
+                    rows += sum(each.command.rows for each in some)
+                if len(group) >= _MOST_COMMANDS or rows >= _MOST_ROWS:
+                    break
+                some = self._queue.get_nowait()
+        return group, ended
+
+    def _process_group(self, group: list[_Pending]) -> None:
+        """Carry out commands, or refuse them after the grace period of a stop."""
+        for pending in _transactions(group):
+            if self._closing and time.monotonic() > self._stop_at:
+                refusal = unavailable("the server is stopping")
+                _resolve(pending, [refusal] * len(pending))
+            else:
+                self._process(pending)
+
+    def _maintain(self) -> None:
+        """Let challengers read on, take snapshots that are due, delete old data."""
+        try:
+            self._settle()
+            if self.health.writes is not None:
+                self._retry_log()
+                return
+            self._take_due_snapshots()
+            self._drop_deleted_models()
+            self._clean_if_due()
+        except Exception as error:
+            self._note_failure(error)
+
     def _close(self) -> None:
+        """Write snapshots while time is left, and close the log."""
         self.shadows.close()
         self._predictors.shutdown(wait=False, cancel_futures=True)
         unfinished = {
@@ -291,53 +324,75 @@ class Writer:
             in_time = time.monotonic() < self._stop_at and model.id not in unfinished
             if changed and in_time and not model.broken:
                 self._snapshot(model)
-        self._transaction(lambda: None)  # the answers that are not written yet
+        self._transaction(lambda: None)  # writes the remaining answers
         self._connection.close()
 
     def _process(self, pending: list[_Pending]) -> None:
         """Write a group of commands in one transaction, then apply and answer them."""
         try:
             self._carry_out(self._predict(pending))
-        except Exception as error:  # nobody must wait for ever
+        except Exception as error:  # clients must not wait forever
             self._note_failure(error)
             _resolve(pending, [unavailable("the request failed")] * len(pending))
 
     def _carry_out(self, pending: list[_Pending]) -> None:
-        commands = [each.command for each in pending]
+        """Write, apply and answer commands whose rows have been predicted."""
         group = self._group()
-        found: list[Found] = []
-        started = time.perf_counter()
-        problem = self._transaction(lambda: found.extend(group.run_all(commands)))
-        self.counts.commit_seconds += time.perf_counter() - started
+        answers: list[Answer] = []
+        problem = self._write_group(group, [each.command for each in pending], answers)
         if problem is not None:
-            _resolve(pending, [unavailable(problem)] * len(commands))
+            _resolve(pending, [unavailable(problem)] * len(pending))
             return
-        self.counts.commands += len(commands)
+        self.counts.commands += len(pending)
         group.finish()
-        for number, changed in (group.changed | group.replays).items():
-            changed.history = history_of(self._connection, self._row_of(changed))
-            self.shadows.sync(changed, again=number in group.replays)
-        late = self._apply(group)
-        now: list[tuple[_Pending, Found]] = []
-        for each, answer in zip(pending, found, strict=True):
+        self._sync_challengers(group)
+        delegated = self._apply(group)
+        now: list[tuple[_Pending, Answer]] = []
+        for each, answer in zip(pending, answers, strict=True):
             model = self._model_of(each.command, group)
-            if model in late and not isinstance(answer, ApiError):
-                late[model].append((each, answer))
+            if model in delegated and not isinstance(answer, ApiError):
+                delegated[model].append((each, answer))
             else:
                 now.append((each, answer))
-        for number, waiting in late.items():
-            self._hand_over_to_worker(group, number, waiting)
+        for number, waiting in delegated.items():
+            self._delegate(group, number, waiting)
         self._answer(group, now)
 
+    def _write_group(
+        self, group: Group, commands: list[Command], answers: list[Answer]
+    ) -> str | None:
+        """Write commands in one transaction; return why that failed, None if not.
+
+        Their answers are appended to `answers`.
+        """
+        started = time.perf_counter()
+        try:
+            problem = self._transaction(lambda: answers.extend(group.run_all(commands)))
+        except BaseException:
+            group.abandon()
+            raise
+        self.counts.commit_seconds += time.perf_counter() - started
+        if problem is not None:
+            group.abandon()
+        return problem
+
+    def _sync_challengers(self, group: Group) -> None:
+        """Start and stop challengers of models whose learners have changed."""
+        for number, changed in (group.changed | group.replays).items():
+            changed.history = history_of(
+                self._connection, model_row(self._connection, changed.id)
+            )
+            self.shadows.sync(changed, again=number in group.replays)
+
     def _model_of(self, command: Command, group: Group) -> int | None:
-        """Return the model whose state an answer has to wait for."""
+        """Return the model that must learn before a command is answered, if any."""
         if command.event is None and command.repeats is None:
             replayed = command.replays and command.number in group.replays
             return command.number if replayed else None
         model = self.models.get(command.name)
         return None if model is None else model.id
 
-    def _answer(self, group: Group, some: list[tuple[_Pending, Found]]) -> None:
+    def _answer(self, group: Group, some: list[tuple[_Pending, Answer]]) -> None:
         """Answer commands whose events were applied."""
         results = [
             not_learned()
@@ -357,15 +412,15 @@ class Writer:
         )
 
     def _note_failure(self, error: Exception) -> None:
-        """Log an error that should not be, and go on."""
+        """Log an unexpected error, and continue."""
         log.error("the writer failed", exc_info=error)
         self.counts.failures += 1
 
     def _predict(self, pending: list[_Pending]) -> list[_Pending]:
-        """Predict the rows of all commands of a model that are to be kept, at once.
+        """Predict rows that will wait for labels, one call per model.
 
-        Return the commands that can be written now. Those of a model that is learning
-        come again once it has let them predict.
+        Returns the commands that can be written now. Rows of a model that is busy
+        learning are predicted in another thread, which then queues their commands.
         """
         by_model: dict[int, list[_Pending]] = {}
         for each in pending:
@@ -375,7 +430,7 @@ class Writer:
         for number, some in by_model.items():
             model = self.models.get(some[0].command.name)
             if model is None or model.id != number:
-                continue  # it was deleted, as writing the command will say
+                continue  # it was deleted: writing the command reports that
             if model.lock.acquire(timeout=_PATIENCE):
                 try:
                     _predict_rows(model, some)
@@ -387,7 +442,7 @@ class Writer:
         return [each for each in pending if id(each) not in later]
 
     def _predict_later(self, model: ServedModel, some: list[_Pending]) -> None:
-        """Wait for a model that is learning, in another thread."""
+        """Predict rows once their model is free; runs in another thread."""
         try:
             with model.turn():
                 _predict_rows(model, some)
@@ -398,7 +453,10 @@ class Writer:
             self._queue.put(some)
 
     def _transaction(self, write: Callable[[], None]) -> str | None:
-        """Run a function in a transaction on the disk; return why it failed, if so."""
+        """Run a function in a transaction; return why that failed, None if it did not.
+
+        Answers that are not in the log yet are written first.
+        """
         connection = self._connection
         saved = dict(self._answers)
         with self._noted:
@@ -411,7 +469,7 @@ class Writer:
             write()
             connection.execute("COMMIT")
         except BaseException as error:
-            self._numbers.clear()  # of what is not in the log
+            self._numbers.clear()  # some belong to rows that are not in the log
             with self._noted:
                 self._observed = observed + self._observed
                 self._learned = learned | self._learned
@@ -420,12 +478,7 @@ class Writer:
                     connection.execute("ROLLBACK")
             if not isinstance(error, sqlite3.Error):
                 raise
-            self.counts.failures += 1
-            self._failed = time.monotonic()
-            if self.health.writes is None:
-                self.health.since = time.time()
-            self.health.writes = f"the log cannot be written: {error}"
-            return self.health.writes
+            return self._note_failed_write(error)
         for key_of_answer in saved:
             del self._answers[key_of_answer]
         self.health.writes = None
@@ -434,19 +487,27 @@ class Writer:
             self.shadows.settle(number, event)
         return None
 
+    def _note_failed_write(self, error: sqlite3.Error) -> str:
+        """Record that the log cannot be written; return the message for clients."""
+        self.counts.failures += 1
+        self._failed = time.monotonic()
+        if self.health.writes is None:
+            self.health.since = time.time()
+        self.health.writes = f"the log cannot be written: {error}"
+        return self.health.writes
+
     def _note_learned(
-        self, model: ServedModel, answers: dict[int, list[Label | None]]
+        self, model: ServedModel, answers: dict[int, ObservedAnswer]
     ) -> None:
-        """Note what a model has learned, and its answers to rows that it observed."""
+        """Record what a model has learned, and its answers to observed rows."""
         with self._noted:
             self._observed += [
-                (event, model.id, json.dumps(labels))
-                for event, labels in answers.items()
+                (event, model.id, answer) for event, answer in answers.items()
             ]
             self._learned[model.id] = model.applied
 
     def _settle(self) -> None:
-        """Let challengers read what models have learned, once answers are written."""
+        """Let challengers read learned events, once their answers are written."""
         with self._noted:
             waits = bool(self._observed)
             learned = {} if waits else self._learned
@@ -457,17 +518,17 @@ class Writer:
         if waits and self.shadows and self._queue.empty() and not self.health.writes:
             self._transaction(lambda: None)
 
-    def _keep_shadow(
+    def _write_challenger_state(
         self, model: ServedModel, state: SavedState, done: threading.Event
     ) -> None:
-        """Write the state of a challenger; called by its thread."""
+        """Queue a snapshot of a challenger; called by its thread."""
 
         def write() -> None:
             served = self.models.get(model.name)
             current = served is not None and any(
                 each.model is model for each in self.shadows.of(served).values()
             )
-            # Not one that has ended since: it may know rows that were forgotten.
+            # A challenger that was replaced may include rows that were forgotten.
             if current:
                 self._transaction(
                     lambda: take_snapshot(self._connection, state.owner, state)
@@ -476,33 +537,32 @@ class Writer:
 
         self._queue.put(write)
 
-    def _row_of(self, model: ServedModel) -> ModelRow:
-        return next(r for r in stored_models(self._connection) if r[0] == model.id)
+    def _apply(self, group: Group) -> dict[int, list[tuple[_Pending, Answer]]]:
+        """Let models learn the events of a group, which are on disk.
 
-    def _apply(self, group: Group) -> dict[int, list[tuple[_Pending, Found]]]:
-        """Change the models by the events of a group, which are on the disk.
-
-        Return the models whose workers have to do that, with nobody who waits yet.
+        Returns the models that are left to their workers, each with an empty list for
+        the commands that wait for it.
         """
-        late: dict[int, list[tuple[_Pending, Found]]] = {
+        delegated: dict[int, list[tuple[_Pending, Answer]]] = {
             number: [] for number in group.replays
         }
         for number, (model, events) in group.by_model().items():
             worker = self._workers.get(number)
             steps = model.steps(sum(len(each.labels) for each in events))
-            if number in late or steps > _STEPS_HERE or (worker and worker.busy):
-                late[number] = []
+            busy = worker is not None and worker.busy
+            if number in delegated or steps > _MOST_STEPS or busy:
+                delegated[number] = []
             else:
                 self._learn(group, model, events)
         for number, worker in self._workers.items():
             if worker.busy:
-                late.setdefault(number, [])  # for those who repeat a request
-        return late
+                delegated.setdefault(number, [])  # for requests that are repeated
+        return delegated
 
-    def _hand_over_to_worker(
-        self, group: Group, number: int, waiting: list[tuple[_Pending, Found]]
+    def _delegate(
+        self, group: Group, number: int, waiting: list[tuple[_Pending, Answer]]
     ) -> None:
-        """Let the worker of a model learn the events of a group, and answer."""
+        """Let the worker of a model learn the events of a group, then answer."""
         model, events = group.by_model().get(number, (None, []))
         model = model or group.replays.get(number)
         repeated = [each for each, _ in waiting if each.command.repeats is not None]
@@ -522,14 +582,14 @@ class Writer:
             if repeated:
                 for each in repeated:
                     each.command.repeats = None
-                self._queue.put(repeated)  # the answer is known by now
+                self._queue.put(repeated)  # their answer is known now
 
         def give_up() -> None:
             refusal = unavailable("the server is stopping, or the model was deleted")
             _resolve([each for each, _ in waiting], [refusal] * len(waiting))
 
         steps = changed.steps(sum(len(each.labels) for each in events))
-        self._worker(changed).hand_over(Job(run, give_up, steps))
+        self._worker(changed).submit(Job(run, give_up, steps))
 
     def _worker(self, model: ServedModel) -> ModelWorker:
         if model.id not in self._workers:
@@ -539,10 +599,10 @@ class Writer:
     def _learn(
         self, group: Group, model: ServedModel, events: list[LabelledEvent]
     ) -> None:
-        """Let a model learn events, or become what its log leads to if it cannot."""
+        """Let a model learn events; if it fails, replay its log."""
         started = time.perf_counter()
         new = [each for each in events if each.event > model.applied]
-        if len(new) < len(events):  # a replay since has included them
+        if len(new) < len(events):  # a replay has included the others
             group.predictions.update(self._replayed.get(model.id, {}))
         try:
             found = model.apply(new)
@@ -557,12 +617,10 @@ class Writer:
         self.counts.learn_seconds += time.perf_counter() - started
 
     def _replay(self, group: Group, model: ServedModel) -> None:
-        """Make a model what its log leads to."""
+        """Replace the state of a model by that of a replay of its log."""
         try:
-            with closing(open_log(self.folder, read_only=True)) as connection:
-                connection.execute("BEGIN")
-                row = next(r for r in stored_models(connection) if r[0] == model.id)
-                restored = restore(connection, row)
+            with read_log(self.folder) as connection:
+                restored = restore(connection, model_row(connection, model.id))
         except Exception as error:
             self._note_failure(error)
             model.predicts = False
@@ -579,49 +637,61 @@ class Writer:
         if model.broken is not None:
             self.health.notes.append(model.broken)
         if model.id in group.replays:
-            # What was deleted is not left in the write-ahead log either.
+            # Deleted rows must not stay in the write-ahead log either.
             done = threading.Event()
-            self._queue.put(lambda: self._truncate(done))
-            done.wait(_PATIENCE_FOR_THE_LOG)
+            self._queue.put(lambda: self._truncate_log(done))
+            done.wait(_CHECKPOINT_SECONDS)
 
-    def _truncate(self, done: threading.Event) -> None:
+    def _truncate_log(self, done: threading.Event) -> None:
+        """Empty the write-ahead log."""
         with suppress(sqlite3.Error):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         done.set()
 
-    # Snapshots and cleaning
+    # Maintenance
 
-    def _housekeeping(self) -> None:
-        now = time.monotonic()
-        schedule = self.schedule
-        if self.health.writes is not None:
-            if now - self._failed > 1.0:
-                # Does it work again? This writes to the database's first page.
-                version = "PRAGMA user_version"
-                current = self._connection.execute(version).fetchone()[0]
-                self._transaction(
-                    lambda: void(self._connection.execute(f"{version}={current}"))
-                )
+    def _retry_log(self) -> None:
+        """Try once a second whether the log can be written again."""
+        if time.monotonic() - self._failed <= 1.0:
             return
+        version = "PRAGMA user_version"
+        current = self._connection.execute(version).fetchone()[0]
+
+        def rewrite() -> None:  # the same value, which writes the first page
+            self._connection.execute(f"{version}={current}")
+
+        self._transaction(rewrite)
+
+    def _take_due_snapshots(self) -> None:
+        """Write the states of models that have learned enough, or some time ago."""
+        now = time.monotonic()
         for model in list(self.models.values()):
             rows, at = self._snapshot_at.setdefault(model.id, (0, now))
             new = model.scores.learned - rows
-            due = new >= schedule.snapshot_rows
-            due |= new != 0 and now - at >= schedule.snapshot_seconds
+            due = new >= self.schedule.snapshot_rows
+            due |= new != 0 and now - at >= self.schedule.snapshot_seconds
             if due and not model.broken:
                 self._take_snapshot(model)
-        for number in self._workers.keys() - {m.id for m in self.models.values()}:
+
+    def _drop_deleted_models(self) -> None:
+        """Stop the workers and challengers of models that were deleted."""
+        present = {model.id for model in self.models.values()}
+        for number in self._workers.keys() - present:
             self._workers.pop(number).close(0.0)
             self._replayed.pop(number, None)
-        self.shadows.drop({model.id for model in self.models.values()})
-        if now - self._cleaned >= schedule.cleaning_seconds:
+        self.shadows.drop(present)
+
+    def _clean_if_due(self) -> None:
+        now = time.monotonic()
+        if now - self._cleaned >= self.schedule.cleaning_seconds:
             self._cleaned = now
             self._clean()
 
     def _take_snapshot(self, model: ServedModel) -> None:
-        """Write the state of a model, now or once its worker has come to it."""
+        """Write the state of a model, or let its worker do so if that takes long."""
         worker = self._workers.get(model.id)
-        if model.steps(1) <= _STEPS_HERE and not (worker and worker.busy):
+        busy = worker is not None and worker.busy
+        if model.steps(1) <= _MOST_STEPS and not busy:
             self._snapshot(model)
             return
         self._snapshot_at[model.id] = (model.scores.learned, time.monotonic())
@@ -631,7 +701,7 @@ class Writer:
             if state is not None:
                 self._queue.put(lambda: self._write_snapshot(model, state))
 
-        self._worker(model).hand_over(Job(run, lambda: None))
+        self._worker(model).submit(Job(run, lambda: None))
 
     def _snapshot(self, model: ServedModel) -> None:
         state = model.saved()
@@ -639,20 +709,25 @@ class Writer:
             self._write_snapshot(model, state)
 
     def _write_snapshot(self, model: ServedModel, state: SavedState) -> None:
+        """Write a state of a model in its own transaction."""
         keep = self.schedule.keep_events
-        spacing = None if keep is None else keep / _SNAPSHOTS_KEPT
+        spacing = None if keep is None else keep / _SNAPSHOTS_PER_PERIOD
         if self.models.get(model.name) is not model or model.broken:
-            return  # it was deleted, or does not trust its state any more
+            return  # it was deleted, or its state may be wrong
+        group = self._group()
 
         def take() -> None:
             take_snapshot(self._connection, state.owner, state, spacing=spacing)
+            group.keep_mix(model)
 
-        if self._transaction(take) is None:
+        if self._transaction(take) is not None:
+            group.abandon()
+        else:
             self._snapshot_at[model.id] = (model.scores.learned, time.monotonic())
             self.counts.snapshots += 1
 
     def _clean(self) -> None:
-        """Remove rows that have waited too long, old keys, and old events."""
+        """Delete rows that have waited too long, old keys, and old events."""
         group = self._group()
 
         def write() -> None:
@@ -664,14 +739,17 @@ class Writer:
             if self.schedule.keep_events is not None:
                 before = time.time() - self.schedule.keep_events
                 for model in self.models.values():
+                    group.keep_mix(model)
                     delete_events(self._connection, model.id, before)
 
         if self._transaction(write) is None:
             group.finish()
+        else:
+            group.abandon()
 
 
 def _transactions(group: list[_Pending]) -> Iterator[list[_Pending]]:
-    """Split a group where a command needs a transaction of its own."""
+    """Split a group where a command needs its own transaction."""
     some: list[_Pending] = []
     for each in group:
         if each.command.alone:
@@ -686,12 +764,13 @@ def _transactions(group: list[_Pending]) -> Iterator[list[_Pending]]:
 
 
 def _predict_rows(model: ServedModel, some: list[_Pending]) -> None:
-    """Predict rows of commands that are to be kept; the model is locked."""
+    """Predict rows that will wait for labels; the caller holds the model's lock."""
     commands = [each.command for each in some if isinstance(each.command, Remember)]
     found = model.predict_locked(
         np.concatenate([each.X for each in commands]),
         confidence=True,
-        probabilities=any(each.probabilities for each in commands),
+        probabilities=any(each.probabilities for each in commands)
+        or model.keeps_probabilities(sum(each.rows for each in commands)),
     )
     start = 0
     for each in commands:
@@ -699,19 +778,15 @@ def _predict_rows(model: ServedModel, some: list[_Pending]) -> None:
         start += each.rows
 
 
-def void(_value: object) -> None:
-    """Do nothing."""
-
-
 def _resolve(pending: list[_Pending], results: list[Any]) -> None:
-    """Give each client its answer, with one call per event loop."""
+    """Set the result or the error of each future, with one call per event loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
     for each, result in zip(pending, results, strict=True):
         by_loop.setdefault(each.loop, []).append((each.future, result))
 
     def give(pairs: list[tuple[Any, Any]]) -> None:
         for future, result in pairs:
-            if future.done():  # the client has gone
+            if future.done():  # the client has disconnected
                 continue
             if isinstance(result, Exception):
                 future.set_exception(result)

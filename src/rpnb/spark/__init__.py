@@ -1,4 +1,4 @@
-"""RPNB on Apache Spark: rows of a mini-batch are shared out, the model stays one.
+"""RPNB on Apache Spark: one model, with the rows of each mini-batch distributed.
 
 Needs the extra: ``pip install 'rpnb[spark]'``, and Java 17.
 """

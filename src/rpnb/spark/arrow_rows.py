@@ -1,6 +1,6 @@
-"""Rows in Arrow's form as arrays: features, labels, and which rows may be learned.
+"""Conversion of Arrow columns to arrays, and checks of rows.
 
-This runs on the executors. Nothing here needs a Spark session.
+These functions run on the executors and need no Spark session.
 """
 
 from typing import Any, NamedTuple
@@ -17,14 +17,14 @@ from rpnb.estimators.checks.weights import ANY_WEIGHT
 
 BoolArray = NDArray[np.bool_]
 Rows = FloatArray | Any
-"""(n, p) an array, or a SciPy matrix in compressed rows"""
+"""an array (n, p), or a SciPy CSR matrix"""
 
 
 class RowRules(NamedTuple):
-    """What features of a row must be like."""
+    """Rules for the features of a row."""
 
     p: int
-    """how many there are"""
+    """number of features"""
     allow_nan: bool
     """whether NaN is a missing value; null never is"""
 
@@ -32,7 +32,7 @@ class RowRules(NamedTuple):
 def good_features(column: pa.Array, rules: RowRules) -> BoolArray:
     """Return which rows (n,) have features that may be learned or predicted.
 
-    The column has lists, or Spark's vectors: see `as_table`.
+    The column holds lists or Spark vectors: see `as_table`.
     """
     column = _storage(column)
     good: BoolArray = column.is_valid().to_numpy(zero_copy_only=False)
@@ -60,7 +60,7 @@ def good_features(column: pa.Array, rules: RowRules) -> BoolArray:
 
 
 def good_labels(column: pa.Array) -> BoolArray:
-    """Return which labels (n,) there are: neither null nor NaN."""
+    """Return which labels (n,) are neither null nor NaN."""
     good: BoolArray = column.is_valid().to_numpy(zero_copy_only=False)
     if pa.types.is_floating(column.type):
         good = good & ~np.isnan(_as_doubles(column))
@@ -68,17 +68,17 @@ def good_labels(column: pa.Array) -> BoolArray:
 
 
 def good_weights(column: pa.Array) -> BoolArray:
-    """Return which weights (n,) may be those of rows."""
+    """Return which weights (n,) are valid."""
     low, high = ANY_WEIGHT
     weight = _as_doubles(column)
     return (weight >= low) & (weight <= high)
 
 
 def as_table(column: pa.Array, p: int) -> Rows:
-    """Return p features as rows: lists, or Spark's vectors.
+    """Return a column of lists or Spark vectors as rows of p features.
 
-    Spark's vectors are records of type (0 sparse, 1 dense), size, indices and values.
-    Rows are sparse if any of them is.
+    Spark vectors are records of type (0 sparse, 1 dense), size, indices and values. The
+    result is sparse if any row is.
     """
     column = _storage(column)
     n = len(column)
@@ -101,7 +101,7 @@ def as_table(column: pa.Array, p: int) -> Rows:
         else:
             columns[here] = sparse_columns[at : at + size]
             at += size
-    # A copy: Arrow's arrays may not be written to.
+    # A copy, since Arrow's arrays are read-only.
     data = np.array(_as_doubles(values.flatten()))
     table = csr_array((data, columns, starts), shape=(n, p))
     table.sum_duplicates()
@@ -118,7 +118,7 @@ def as_label_array(column: pa.Array) -> LabelArray:
 
 
 def as_lists(rows: FloatArray) -> pa.Array:
-    """Return rows as lists of one length."""
+    """Return rows as an Arrow array of lists."""
     n, M = rows.shape
     flat = pa.array(np.ascontiguousarray(rows).reshape(-1))
     return pa.ListArray.from_arrays(np.arange(0, n * M + 1, M, dtype=np.int32), flat)
@@ -141,6 +141,6 @@ def _lengths(lists: pa.Array) -> IntArray:
 
 
 def _as_doubles(column: pa.Array) -> FloatArray:
-    """Return numbers of double precision, NaN for null."""
+    """Return numbers in double precision, with NaN for null."""
     values: FloatArray = column.to_numpy(zero_copy_only=False)
     return values.astype(np.float64, copy=False)

@@ -23,13 +23,13 @@ BadRows = Literal["refuse", "set_aside"]
 
 
 class BadRowError(ValueError):
-    """A row that cannot be learned; the message says where it is and what is wrong."""
+    """A row that cannot be learned; the message names its position and the problem."""
 
 
 def set_aside_rows(
     frame: DataFrame, columns: FrameColumns, rules: RowRules, aside: str | None
 ) -> None:
-    """Write the bad rows of a frame to a table, if there is a path for it."""
+    """Write the bad rows of a frame to a Parquet table, if there is a path for it."""
     if aside is None:
         return
     marked = _marked(frame, columns, rules)
@@ -38,7 +38,7 @@ def set_aside_rows(
 
 
 def _marked(frame: DataFrame, columns: FrameColumns, rules: RowRules) -> DataFrame:
-    """Return the frame with the features as one column, and whether a row is good."""
+    """Return the frame with its features in one column, and whether a row is good."""
 
     def check(features: pa.Array, label: pa.Array, *weight: pa.Array) -> pa.Array:
         good = good_features(features, rules) & good_labels(label)
@@ -57,7 +57,7 @@ def _marked(frame: DataFrame, columns: FrameColumns, rules: RowRules) -> DataFra
 
 
 def has_weight(weight: Column) -> Column:
-    """Return whether a row is looked at: as in one process, not if its weight is 0."""
+    """Return whether a row is used: as in one process, rows of weight 0 are not."""
     return F.coalesce(weight != 0.0, F.lit(True))
 
 
@@ -69,7 +69,7 @@ def first_bad_row(
     marked = _marked(frame, columns, rules)
     place: list[Column] = []
     try:
-        # Of a frame that reads files: the file, and where its part of it begins.
+        # If the frame reads files: the file, and the start of the block in it.
         file, start = F.col("_metadata.file_path"), F.col("_metadata.file_block_start")
         marked.select(file, start)
         place = [file.alias("file"), start.alias("start")]
@@ -94,7 +94,7 @@ def first_bad_row(
         by = ["file", "start", "id"] if place else ["id"]
         first = shown.where(~F.col("good")).orderBy(*by).head()
         if first is None:
-            return BadRowError("the frame has bad rows, and others when read again")
+            return BadRowError("the frame has bad rows, but not when it is read again")
         before = shown.where(F.col("id") < first.id)
         where = "row {} of the frame"
         if place:

@@ -1,4 +1,4 @@
-"""Rows of Spark in blocks: who holds which, and how they reach who observes them."""
+"""Blocks of rows on Spark: their layout, and their distribution to executors."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -15,7 +15,7 @@ from rpnb.labels import LabelIndex
 from rpnb.spark.arrow_rows import Rows, as_label_array
 from rpnb.spark.ordering import OrderedRows, RowPlaces, check_count
 
-# Tasks between which the rows of a segment are shared out, at most.
+# Largest number of tasks among which the rows of a segment are distributed.
 _MOST_TASKS = 1024
 # Mini-batches of no more than this many rows share tasks.
 _SMALL_BATCH = 8192
@@ -26,15 +26,15 @@ class Layout(NamedTuple):
     """How positions of rows map to mini-batches, blocks and tasks."""
 
     batch_rows: int
-    """rows of a mini-batch"""
+    """number of rows of a mini-batch"""
     block_rows: int
-    """rows of a block"""
+    """number of rows of a block"""
     tasks: int
-    """tasks that share a mini-batch"""
+    """number of tasks that share a mini-batch"""
 
     @property
     def blocks_per_batch(self) -> int:
-        """Number of blocks of a whole mini-batch."""
+        """Number of blocks in a full mini-batch."""
         return -(-self.batch_rows // self.block_rows)
 
     def blocks(self, positions: IntArray) -> IntArray:
@@ -44,7 +44,7 @@ class Layout(NamedTuple):
 
 
 def layout_for(batch_size: int | None, rows: int, tasks: int) -> Layout:
-    """Return how rows are cut into mini-batches and shared out to tasks."""
+    """Return how rows are split into mini-batches and distributed to tasks."""
     return Layout(batch_size or max(rows, 1), BLOCK_ROWS, tasks)
 
 
@@ -54,33 +54,33 @@ class Fragment(NamedTuple):
     block: int
     positions: IntArray
     numbers: NDArray[np.int32]
-    """of their classes"""
+    """class numbers of the rows"""
     table: Rows
     weight: FloatArray
     """(n,), or (0,) if all are 1"""
 
 
 class Segment(NamedTuple):
-    """Fragments of consecutive mini-batches, shared out to the executors."""
+    """Fragments of consecutive mini-batches, distributed to the executors."""
 
     rdd: Any
-    """of pairs of a partition's number and a fragment"""
+    """RDD of pairs of a partition number and a fragment"""
     batches: range
-    """the numbers of the mini-batches"""
+    """numbers of the mini-batches"""
     partitions: Callable[[int], list[int]]
-    """partitions(batch) returns those that hold blocks of a mini-batch"""
+    """partitions(batch) returns the partitions with blocks of a mini-batch"""
 
 
 class _Shares(NamedTuple):
-    """Which partition of a segment gets which block."""
+    """Assignment of blocks to the partitions of a segment."""
 
     layout: Layout
     batches: range
-    """the mini-batches of the segment"""
+    """numbers of the segment's mini-batches"""
     together: int
-    """mini-batches that share a partition"""
+    """number of mini-batches that share a partition"""
     each: int
-    """partitions of a mini-batch"""
+    """number of partitions of a mini-batch"""
 
     @property
     def in_all(self) -> int:
@@ -99,10 +99,10 @@ class _Shares(NamedTuple):
 def segments(
     rows: OrderedRows, classes: LabelArray, layout: Layout
 ) -> Iterator[Segment]:
-    """Share the rows out to the executors by their blocks, segment by segment.
+    """Distribute the rows to the executors by blocks, segment by segment.
 
-    Spark keeps what was shared out in files of the executors, so that each mini-batch
-    reads its own rows only.
+    Spark keeps the distributed rows in shuffle files, so that each mini-batch reads
+    only its own rows.
     """
     batches = -(-rows.rows // layout.batch_rows)
     # Small mini-batches share partitions, large ones have several.
@@ -164,14 +164,14 @@ class BlockRows(NamedTuple):
 
     block: int
     numbers: IntArray
-    """of their classes"""
+    """class numbers of the rows"""
     table: Rows
     weight: FloatArray
     """(n,), or (0,) if all are 1"""
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """Total size of the arrays in bytes."""
         table = self.table
         arrays = [self.numbers, self.weight, table]
         if not isinstance(table, np.ndarray):
@@ -182,9 +182,9 @@ class BlockRows(NamedTuple):
 def join_fragments(
     pairs: Iterable[tuple[int, Fragment]], blocks: range
 ) -> list[BlockRows]:
-    """Return the blocks with these numbers, in order, of the fragments of a partition.
+    """Join the fragments of a partition to blocks with the given numbers, in order.
 
-    A partition may hold other blocks too.
+    A partition may hold other blocks, too.
     """
     found: dict[int, list[Fragment]] = {}
     for _, fragment in pairs:
@@ -194,7 +194,7 @@ def join_fragments(
 
 
 def _join(fragments: list[Fragment]) -> BlockRows:
-    """Return the rows of a block, of which these are the fragments."""
+    """Join the fragments of a block."""
     fragments = sorted(fragments, key=lambda each: int(each.positions[0]))
     positions = np.concatenate([each.positions for each in fragments])
     numbers = np.concatenate([each.numbers for each in fragments]).astype(np.int64)
@@ -208,7 +208,7 @@ def _join(fragments: list[Fragment]) -> BlockRows:
 
 
 def stack_rows(tables: list[Rows]) -> Rows:
-    """Return rows, all dense or some of them sparse, as one table."""
+    """Return tables of rows as one table, which is sparse if any of them is."""
     if len(tables) == 1:
         return tables[0]
     if all(isinstance(table, np.ndarray) for table in tables):
@@ -219,9 +219,9 @@ def stack_rows(tables: list[Rows]) -> Rows:
 def row_blocks_of(
     parts: list[BlockRows], first: int, counts: Mapping[int, IntArray] | None
 ) -> RowBlocks:
-    """Return blocks of a mini-batch, of which the first has the number `first`.
+    """Return the blocks of a mini-batch whose first block has the number `first`.
 
-    `counts` has, by the number of the block, the rows of each class before it.
+    `counts` has the number of rows of each class before a block, by block number.
     """
     weight = np.concatenate([part.weight for part in parts])
     return RowBlocks(
@@ -234,16 +234,16 @@ def row_blocks_of(
 
 
 def check_rows(parts: list[IntArray], expected: int) -> None:
-    """Say so if rows of a mini-batch are missing."""
+    """Raise an error if rows of a mini-batch are missing."""
     check_count(expected, sum(part.shape[0] for part in parts))
 
 
 def counts_before_blocks(
     rows: OrderedRows, classes: LabelArray, layout: Layout, known: IntArray
 ) -> IntArray:
-    """Return how many rows of each class come before each block (blocks, M).
+    """Return the number of rows of each class before each block (blocks, M).
 
-    `known` (M,) are those that were learned before.
+    `known` (M,) counts the rows that were learned earlier.
     """
     M, places = known.shape[0], rows.places
 

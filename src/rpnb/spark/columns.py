@@ -1,4 +1,4 @@
-"""Which columns of a frame of Spark are features, label, order and weight."""
+"""Columns of a Spark frame: features, label, order and weight."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -12,7 +12,7 @@ Order = str | Sequence[str] | None
 
 
 class FrameColumns(NamedTuple):
-    """Which columns of a frame are what."""
+    """The columns of a frame by their roles."""
 
     features: tuple[str, ...]
     kind: Literal["columns", "array", "vector"]
@@ -22,11 +22,11 @@ class FrameColumns(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the features; None if they come in one column."""
+        """Names of the features; None if they are in one column."""
         return self.features if self.kind == "columns" else None
 
     def table(self) -> Column:
-        """Return the features as one column: a list, or the record of a vector."""
+        """Return the features as one column of lists or vector records."""
         if self.kind == "vector":
             return F.unwrap_udt(F.col(quoted(self.features[0])))
         if self.kind == "array":
@@ -35,7 +35,7 @@ class FrameColumns(NamedTuple):
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as Spark reads it whatever letters it has."""
+    """Return a column's name, quoted for Spark."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -46,7 +46,7 @@ def choose_columns(
     order: Order = None,
     weight: str | None = None,
 ) -> FrameColumns:
-    """Return the columns to use, or say which is missing or of the wrong type."""
+    """Return the columns to use; refuse missing ones and wrong types."""
     types = {field.name: field.dataType for field in frame.schema.fields}
     ordering = (order,) if isinstance(order, str) else tuple(order or ())
     for name in (label, weight, *ordering):
@@ -89,9 +89,9 @@ def choose_columns(
 
 
 def width_of(frame: DataFrame, columns: FrameColumns) -> int:
-    """Return the number of features: of the first row, where they are one column.
+    """Return the number of features; if they are in one column, that of the first row.
 
-    Of a frame without rows it is 0 then.
+    Returns 0 if there is no such row.
     """
     if columns.kind == "columns":
         return len(columns.features)

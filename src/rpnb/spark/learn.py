@@ -1,4 +1,4 @@
-"""Learning from a frame of Spark, mini-batch by mini-batch."""
+"""Learning from a Spark frame, mini-batch by mini-batch."""
 
 import time
 import uuid
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from pyspark.sql import DataFrame
 from sklearn.utils import get_tags
 
+from rpnb.core.agreement import cohen
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.mini_batches import (
     BLOCK_ROWS,
@@ -22,6 +23,7 @@ from rpnb.estimators.mini_batches import (
     learned_together,
     model_to_bytes,
 )
+from rpnb.estimators.protocol import class_weight_of
 from rpnb.estimators.stream.class_weights import is_balanced
 from rpnb.spark.bad_rows import BadRows
 from rpnb.spark.blocks import (
@@ -43,22 +45,22 @@ from rpnb.spark.worker import fetch, observer
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """One mini-batch: how its rows were predicted before they were learned.
+    """Result of one mini-batch, whose rows were predicted before they were learned.
 
     Attributes
     ----------
     batch : int
-        Its number, from 0 on.
+        Number of the mini-batch, from 0.
     rows, mistakes : int
-        Rows, and how many of them were predicted wrongly.
+        Number of rows, and of wrong predictions among them.
     kappa : float
         Cohen's κ of the predictions; NaN where it is not defined.
     updates : int
-        Rows that changed the model.
+        Number of rows that changed the model.
     seconds : float
         Time that the mini-batch took.
     bytes_out, bytes_back : int
-        Size of the model that the executors got, and of the statistics that came back.
+        Size of the model sent to the executors, and of the statistics returned.
     """
 
     batch: int
@@ -72,20 +74,20 @@ class BatchResult:
 
     @property
     def error(self) -> float:
-        """Share of the rows that were predicted wrongly."""
+        """Error rate of the predictions."""
         return self.mistakes / self.rows
 
 
 class Predicted(NamedTuple):
-    """The predictions of one mini-batch: for `learn_frame`'s callers."""
+    """Predictions of one mini-batch, for callers of `learn_frame`."""
 
     result: BatchResult
     y: IntArray
-    """(n,) the rows' classes"""
+    """(n,) class numbers of the rows"""
     labels: IntArray
-    """(n,) the predicted ones, −1 for none"""
+    """(n,) predicted class numbers, −1 for none"""
     probabilities: FloatArray | None
-    """(n, M) where they were asked for"""
+    """(n, M), if requested"""
 
 
 def learn(
@@ -102,49 +104,51 @@ def learn(
     aside: str | None = None,
     on_batch: Callable[[BatchResult], None] | None = None,
 ) -> list[BatchResult]:
-    """Learn the rows of a frame by mini-batches, each shared out to the executors.
+    """Learn the rows of a frame by mini-batches, distributed to the executors.
 
     The model is the same, to the bit, as after `partial_fit` of the same rows in the
     same order in one process, whatever the number of partitions and executors, and
-    whatever happens to them. It changes only once the whole frame was read and checked.
+    whatever happens to them. It changes only after the whole frame has been read and
+    checked.
 
     Parameters
     ----------
     model : RPNBClassifier, GaussianNB, PooledClassifier or MajorityClass
         The model, new or fitted; `RPNBClassifier` with a `batch_size` other than 1,
-        `PooledClassifier` with members that are mergeable. It is changed.
+        `PooledClassifier` with members="mergeable". It is changed.
     frame : DataFrame
         The rows.
     features : str or sequence of str, optional
         Columns of numbers; or one column of arrays, or of Spark's vectors, dense or
         sparse. By default, all columns but the label, the order and the weight.
     label : str, default="label"
-        The column of the labels: text, integers, booleans, floats with integer values.
+        Column of the labels: text, integers, booleans, or floats with integer values.
     order : str or sequence of str, optional
-        Columns that give the rows an order, such as a time. Rows that are equal in
-        them, and all rows without it, are ordered by a hash of the row: at random, but
-        always in the same way.
+        Columns that define the order of the rows, such as a time. Ties, and all rows if
+        no order is given, are ordered by a hash of the row: at random, but always in
+        the same way.
     weight : str, optional
-        A column of weights: a row of weight w is learned as w equal rows in one update.
+        Column of weights: a row of weight w is learned as w equal rows in one update.
         Rows of weight 0 are left out.
     classes : array-like or "all", optional
         Classes that may be predicted from the first row on; "all" are those of the
         frame, as by `fit`.
     batch_size : int, optional
-        Rows of a mini-batch, for models without such a parameter; by default all rows.
+        Number of rows per mini-batch, for models without this parameter; by default
+        all.
     bad_rows : {"refuse", "set_aside"}, default="refuse"
-        What becomes of rows without a label, or with values that are missing, not
-        finite or beyond ±1e150: the frame is refused, naming the first of them; or they
-        are left out.
+        What to do with rows without a label, or with values that are missing, not
+        finite or beyond ±1e150: refuse the frame, naming the first of them; or leave
+        them out.
     aside : str, optional
-        Where rows that are set aside are written, as Parquet.
+        Path to which rows that are left out are written, as Parquet.
     on_batch : callable, optional
-        Called after each mini-batch.
+        Function called after each mini-batch.
 
     Returns
     -------
     list of BatchResult
-        One for each mini-batch.
+        Results, one for each mini-batch.
     """
     results = []
     for each in learn_frame(
@@ -176,8 +180,8 @@ def learn_frame(
 ) -> Iterator[Predicted]:
     """Learn a frame; yield the predictions of each mini-batch once it is learned.
 
-    How many rows were set aside is appended to the list `set_aside`. With
-    `probabilities`, those of the predictions are yielded too.
+    The number of rows set aside is appended to the list `set_aside`. With
+    `probabilities`, the probabilities of the predictions are included.
     """
     size = check_batch_size(model, batch_size)
     if isinstance(classes, str) and classes != "all":
@@ -204,7 +208,7 @@ def learn_frame(
         layout = layout_for(size, rows.rows, max(context.defaultParallelism, 1))
         key = uuid.uuid4().hex
         before = None
-        if is_balanced(model._class_weight):
+        if is_balanced(class_weight_of(model)):
             before = counts_before_blocks(
                 rows, model.classes_, layout, counts_of_classes(model)
             )
@@ -222,7 +226,7 @@ def learn_frame(
 
 
 class _FetchedRows:
-    """Rows that the driver has fetched: small mini-batches are learned there.
+    """Rows fetched by the driver, which learns small mini-batches itself.
 
     Several of them share a partition, which is fetched once.
     """
@@ -233,7 +237,7 @@ class _FetchedRows:
         self._pairs: list[tuple[int, Fragment]] = []
 
     def blocks(self, batch: int, numbers: range) -> list[BlockRows]:
-        """Return the blocks of a mini-batch, which have these numbers."""
+        """Return the blocks of a mini-batch, given their numbers."""
         partitions = self._segment.partitions(batch)
         if partitions != self._partitions:
             self._pairs = self._context.runJob(self._segment.rdd, fetch, partitions)
@@ -245,25 +249,25 @@ class _BatchWork(NamedTuple):
     """A mini-batch to be learned."""
 
     segment: Segment
-    """where its blocks are"""
+    """segment with its blocks"""
     fetched: _FetchedRows
     layout: Layout
     batch: int
-    """its number"""
+    """number of the mini-batch"""
     blocks: range
-    """the numbers of its blocks"""
+    """numbers of its blocks"""
     key: str
-    """of the model"""
+    """key of the model on the executors"""
     expected: int
-    """its rows"""
+    """number of its rows"""
     counts: dict[int, IntArray] | None
-    """rows of each class before each block, where classes are balanced"""
+    """number of rows of each class before each block, if classes are balanced"""
 
 
 def _learn_batch(
     model: Any, context: Any, work: _BatchWork, probabilities: bool
 ) -> Predicted:
-    """Learn one mini-batch; where its first block comes before the others, in two."""
+    """Learn one mini-batch, in two groups if its first block must come first."""
     count = -(-work.expected // BLOCK_ROWS)
     groups = learned_together(model, work.blocks[:count])
     if len(groups) == 1:
@@ -296,7 +300,7 @@ def _learn_batch(
 def _learn_group(
     model: Any, context: Any, work: _BatchWork, probabilities: bool
 ) -> Predicted:
-    """Learn blocks together: on the executors, or here if there is one only."""
+    """Learn blocks together: on the executors, or on the driver if there is one."""
     start = time.perf_counter()
     updates = int(model.n_updates_)
     out = back = 0
@@ -352,10 +356,7 @@ def _learn_group(
 
 
 def kappa(y: IntArray, labels: IntArray, M: int) -> float:
-    """Return Cohen's κ of predictions; −1 stands for none."""
-    n = y.shape[0]
-    truth = np.bincount(y, minlength=M).astype(np.float64)
-    said = np.bincount(labels[labels >= 0], minlength=M).astype(np.float64)
-    agreed = np.count_nonzero(y == labels) / n
-    by_chance = float(truth @ said) / (float(n) * n)
-    return (agreed - by_chance) / (1.0 - by_chance) if by_chance < 1.0 else float("nan")
+    """Return Cohen's κ of predictions; −1 means no prediction."""
+    truth = np.bincount(y, minlength=M)
+    predicted = np.bincount(labels[labels >= 0], minlength=M)
+    return cohen(np.count_nonzero(y == labels) / y.shape[0], truth, predicted)

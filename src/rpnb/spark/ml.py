@@ -1,4 +1,4 @@
-"""RPNB for pipelines of Spark ML: an estimator, and the model that it fits."""
+"""RPNB for Spark ML pipelines: an estimator and the model that it fits."""
 
 from typing import Any, final
 
@@ -35,7 +35,7 @@ from rpnb.spark.columns import quoted
 from rpnb.spark.learn import learn
 from rpnb.spark.predict import predict
 
-# The parameters of `RPNBClassifier`, by their names here.
+# Parameters of `RPNBClassifier` by their names in Spark ML.
 _PARAMETERS = {
     "nEstimators": "n_estimators",
     "nComponents": "n_components",
@@ -52,7 +52,7 @@ _PARAMETERS = {
     "temperature": "temperature",
     "seed": "random_state",
 }
-# 0 stands for what Python has None or "auto" for.
+# Values that 0 stands for.
 _ABSENT: dict[str, Any] = {
     "nComponents": "auto",
     "forgetting": None,
@@ -75,7 +75,7 @@ class _Columns(
     HasRawPredictionCol,
     HasThresholds,
 ):
-    """The columns that estimator and model have in common."""
+    """Column parameters shared by the estimator and the model."""
 
     def setFeaturesCol(self, value: str) -> Any:
         """Set the column of the features: vectors, dense or sparse."""
@@ -115,36 +115,36 @@ class RPNBEstimator(
     DefaultParamsWritable,
     DefaultParamsReadable,
 ):
-    """RPNB as an estimator of Spark ML, for labels 0.0, 1.0, … and vectors.
+    """RPNB as a Spark ML estimator, for labels 0.0, 1.0, … and vectors.
 
-    Takes the place of Spark's `NaiveBayes`, in pipelines and under `CrossValidator`.
+    It replaces Spark's `NaiveBayes` in pipelines and in `CrossValidator`.
     Fitting is one pass over the rows by mini-batches: see `rpnb.spark.learn`.
 
     Parameters
     ----------
     featuresCol, labelCol, predictionCol, probabilityCol, rawPredictionCol : str
-        As of Spark's classifiers. Labels are those of `StringIndexer`.
+        Columns as in Spark's classifiers. Labels are those of `StringIndexer`.
     weightCol : str, optional
-        A column of weights, as of Spark's classifiers.
+        Column of weights, as in Spark's classifiers.
     thresholds : list of float, optional
         One for each label, not negative and at most one of them 0: the label with the
         largest probability over threshold is predicted.
     orderCol : str, default=""
-        A column that gives the rows an order; without one they are ordered by a hash.
+        Column that orders the rows; without one, they are ordered by a hash.
     batchSize : int, default=2000
-        Rows predicted before any of them is learned.
+        Number of rows that are predicted before any of them is learned.
     nEstimators : int, default=200
         K, the number of projections and classifiers.
     nComponents : int, default=0
         q, the dimension of the projections; 0 is ⌊2·log₂ p⌋.
     projection, combiner, update, classPrior : str
-        As of `rpnb.RPNBClassifier`; class_prior is "uniform" or "frequency".
+        Parameters of `rpnb.RPNBClassifier`; `classPrior` is "uniform" or "frequency".
     priorMean, priorVariance, priorWeight, varFloor : float
-        As of `rpnb.RPNBClassifier`.
+        Parameters of `rpnb.RPNBClassifier`.
     forgetting : float, default=0.0
-        As of `rpnb.RPNBClassifier`; 0 stands for None.
+        Parameter of `rpnb.RPNBClassifier`; 0 stands for None.
     temperature : float or "auto", default="auto"
-        As of `rpnb.RPNBClassifier`; 0 stands for None.
+        Parameter of `rpnb.RPNBClassifier`; 0 stands for None.
     seed : int, default=0
         Seed of the projections.
     """
@@ -288,12 +288,12 @@ class RPNBEstimator(
 
 @final
 class RPNBModel(_Columns, Model, MLWritable, MLReadable):
-    """A model that `RPNBEstimator` has fitted.
+    """A model fitted by `RPNBEstimator`.
 
     Attributes
     ----------
     model : RPNBClassifier
-        The classifier itself, which can be saved, merged, compiled or taught further.
+        Classifier, which can be saved, merged, compiled or trained further.
     """
 
     def __init__(self, model: RPNBClassifier | None = None) -> None:
@@ -338,7 +338,7 @@ class RPNBModel(_Columns, Model, MLWritable, MLReadable):
         return found.select(*(quoted(name) for name in (*dataset.columns, *added)))
 
     def _checked_thresholds(self) -> list[float] | None:
-        """Return the thresholds, if they are set, or say what is wrong with them."""
+        """Return the thresholds, if they are set; refuse invalid ones."""
         if not self.isDefined(self.thresholds):
             return None
         values = [float(value) for value in self.getThresholds()]
@@ -355,7 +355,7 @@ class RPNBModel(_Columns, Model, MLWritable, MLReadable):
         return values
 
     def _by_label(self, name: str, absent: float) -> Column:
-        """Return a list with a value for every label, also for those never seen."""
+        """Return a list with a value for every label, including those never seen."""
         places = {int(label): m for m, label in enumerate(self.model.classes_)}
         if len(places) == self.numClasses:
             return F.col(name)
@@ -379,9 +379,9 @@ class RPNBModel(_Columns, Model, MLWritable, MLReadable):
 
 
 def _best_over(probabilities: Column, thresholds: list[float]) -> Column:
-    """Return the label with the largest probability over its threshold, as Spark's."""
+    """Return the label with the largest ratio of probability to threshold."""
     ratios = [
-        # As in Spark: a threshold of 0 wins over all others, unless P is 0 as well.
+        # As in Spark, a threshold of 0 wins over all others unless P is also 0.
         F.when(F.get(probabilities, F.lit(label)) == 0.0, F.lit(0.0)).otherwise(
             F.lit(float("inf"))
             if threshold == 0.0
@@ -390,7 +390,7 @@ def _best_over(probabilities: Column, thresholds: list[float]) -> Column:
         for label, threshold in enumerate(thresholds)
     ]
     every = F.array(*ratios)
-    # The first of equals.
+    # The first of several equal ones.
     return (F.array_position(every, F.array_max(every)) - 1).cast("double")
 
 
@@ -400,7 +400,7 @@ class _ModelWriter(MLWriter):
         self._instance = instance
 
     def saveImpl(self, path: str) -> None:
-        """Write the parameters as Spark does, and the model's file as a table."""
+        """Write the parameters as Spark does, and the model file as a table."""
         DefaultParamsWriter.saveMetadata(self._instance, path, self.sparkSession)
         content = [(bytearray(model_to_bytes(self._instance.model)),)]
         frame = self.sparkSession.createDataFrame(content, "model binary")

@@ -1,13 +1,13 @@
-"""The rows of a frame of Spark in a defined order.
+"""A defined order for the rows of a Spark frame.
 
-The position of a row in the order decides its mini-batch and its block, and with them
-the model's bits. The order is by the columns that the user names, then by two hashes of
-the row. Rows without a value come first.
+The position of a row decides its mini-batch and its block, and so the bits of the
+model. Rows are ordered by the columns that the user names, then by two hashes of the
+row. Rows with a null come first.
 
 The frame is read once. Each executor sorts its partitions, so that they are the same
-whenever and wherever they are read again, and keeps them as Arrow batches. The keys of
-the rows go to the driver, which sorts them and says which position each row has. Frames
-of too many rows for that, and orders that Arrow cannot compare, are sorted by Spark.
+whenever they are read again, and keeps them as Arrow batches. The keys of the rows go
+to the driver, which sorts them and assigns a position to each row. Spark sorts frames
+with too many rows for that, and columns that Arrow cannot compare.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -38,11 +38,11 @@ from rpnb.spark.arrow_rows import (
 from rpnb.spark.bad_rows import BadRows, first_bad_row, has_weight, set_aside_rows
 from rpnb.spark.columns import FrameColumns, quoted
 
-#: Rows whose keys the driver sorts, at most; each takes about 50 bytes there.
+#: Largest number of rows whose keys the driver sorts, with about 50 bytes for each.
 MOST_KEYS = 1 << 24
-# A target with more labels is taken for a number that is to be predicted.
+# A target with more values is probably a number to predict.
 _MOST_CLASSES = 10_000
-# Types of an order's columns that Arrow sorts as Spark does.
+# Types that Arrow sorts like Spark.
 _COMPARABLE = (
     T.NumericType,
     T.BooleanType,
@@ -64,15 +64,15 @@ class ReadRows(NamedTuple):
 
 
 class RowReader(NamedTuple):
-    """Reads the rows of Arrow batches, as they are kept by the executors."""
+    """Reads rows from the Arrow batches that executors keep."""
 
     schema: pa.Schema
     rules: RowRules
     keys: tuple[str, ...]
-    """the columns by which rows are ordered"""
+    """columns by which rows are ordered"""
 
     def batch(self, content: bytes) -> pa.RecordBatch:
-        """Return an Arrow batch, with all its rows."""
+        """Return an Arrow batch with all its rows."""
         return pa.ipc.read_record_batch(pa.py_buffer(content), self.schema)
 
     def good(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -100,10 +100,10 @@ class RowPlaces(NamedTuple):
 
     reader: RowReader
     positions: Any
-    """broadcast: for each partition, the positions of its good rows, or where they
-    start if they follow each other"""
+    """broadcast: for each partition, the positions of its good rows, or the first
+    position if they are consecutive"""
     some_bad: bool
-    """whether there are bad rows, which have no position"""
+    """whether there are bad rows, which have no positions"""
 
     def read(
         self, index: int, contents: Iterable[bytes]
@@ -132,13 +132,13 @@ class OrderedRows(NamedTuple):
     places: RowPlaces
     rows: int
     labels: LabelArray
-    """the labels that occur, sorted"""
+    """sorted distinct labels"""
     set_aside: int
-    """how many bad rows were left out"""
+    """number of bad rows left out"""
 
 
 def check_count(expected: int, found: int) -> None:
-    """Say so if rows of a frame are not those that were counted."""
+    """Raise an error if the number of rows has changed since they were counted."""
     if found != expected:
         raise RuntimeError(
             f"there were {expected} rows when the frame was counted and {found} when "
@@ -158,22 +158,22 @@ def ordered_rows(
     allow_nan: bool,
     most_keys: int = MOST_KEYS,
 ) -> Iterator[OrderedRows]:
-    """Give the rows of a frame their positions; refuse bad ones, or set them aside.
+    """Assign positions to the rows of a frame; refuse bad ones, or set them aside.
 
     Parameters
     ----------
     frame, columns
-        The frame, and what its columns are.
+        Frame and the roles of its columns.
     p
         Number of features.
     bad_rows
         "refuse" raises BadRowError; "set_aside" leaves bad rows out, and counts them.
     aside
-        A path where rows that are set aside are written as Parquet.
+        Path to which rows that are set aside are written, as Parquet.
     allow_nan
         Whether NaN is a missing value that the model accepts.
     most_keys
-        Rows whose keys are sorted by the driver, at most.
+        Largest number of rows whose keys the driver sorts.
     """
     if bad_rows not in ("refuse", "set_aside"):
         raise ValueError(f"bad_rows must be 'refuse' or 'set_aside', got {bad_rows!r}")
@@ -219,7 +219,7 @@ def _keys(columns: FrameColumns) -> tuple[str, ...]:
 
 
 def _chosen(frame: DataFrame, columns: FrameColumns) -> DataFrame:
-    """Return the keys, label, features and weight of a frame's rows."""
+    """Return a frame with the keys, label, features and weight of each row."""
     label = F.col(quoted(str(columns.label)))
     features = columns.table()
     chosen = [
@@ -238,7 +238,7 @@ def _chosen(frame: DataFrame, columns: FrameColumns) -> DataFrame:
 
 
 def _order(frame: DataFrame, name: str) -> Column:
-    """Return a column of the order, with null in the place of NaN."""
+    """Return a column of the order, with null instead of NaN."""
     column = F.col(quoted(name))
     if isinstance(frame.schema[name].dataType, T.DoubleType | T.FloatType):
         return F.when(~F.isnan(column), column)
@@ -246,16 +246,16 @@ def _order(frame: DataFrame, name: str) -> Column:
 
 
 def _are_comparable(frame: DataFrame, columns: FrameColumns) -> bool:
-    """Return whether Arrow sorts by the columns of the order as Spark does."""
+    """Return whether Arrow sorts by the columns of the order like Spark."""
     kinds = [frame.schema[name].dataType for name in columns.order]
-    # Texts of another collation than that of bytes are not equal to StringType().
+    # A string type with a collation is not equal to StringType().
     return all(
         isinstance(kind, _COMPARABLE) or kind == T.StringType() for kind in kinds
     )
 
 
 def _arrow_schema(frame: DataFrame) -> pa.Schema:
-    """Return the schema of the Arrow batches that Spark makes of a frame."""
+    """Return the schema of the Arrow batches that Spark makes from a frame."""
     setting = "spark.sql.execution.arrow.useLargeVarTypes"
     large = frame.sparkSession.conf.get(setting, "false") == "true"
     return to_arrow_schema(frame.schema, timezone="UTC", prefers_large_types=large)
@@ -264,7 +264,7 @@ def _arrow_schema(frame: DataFrame) -> pa.Schema:
 def _as_arrow(frame: DataFrame) -> Any:
     """Return a frame as an RDD of Arrow batches, kept by the executors.
 
-    Rows that pass through the RDD of a frame would be pickled value by value.
+    The RDD of a frame would pickle rows value by value.
     """
     context = frame.sparkSession.sparkContext
     batches = RDD(frame._jdf.toArrowBatchRdd().toJavaRDD(), context, NoOpSerializer())
@@ -272,21 +272,21 @@ def _as_arrow(frame: DataFrame) -> Any:
 
 
 class _Partition(NamedTuple):
-    """What the driver learns of a partition."""
+    """Description of a partition for the driver."""
 
     rows: int
-    """that are good"""
+    """number of good rows"""
     bad: int
     labels: list[Any]
-    """that occur"""
+    """distinct labels"""
     keys: list[bytes] | None
-    """of the good rows, as Arrow batches; None if there are too many"""
+    """keys of the good rows as Arrow batches; None if there are too many"""
 
 
 def _describe(kept: Any, reader: RowReader, most_keys: int) -> list[_Partition]:
-    """Return a description of each partition of Arrow batches.
+    """Describe each partition of Arrow batches.
 
-    Each may send its share of the keys.
+    Each partition may send an equal share of `most_keys`.
     """
     most = most_keys // max(kept.getNumPartitions(), 1)
     found: list[_Partition] = kept.context.runJob(kept, _describer(reader, most))
@@ -296,7 +296,7 @@ def _describe(kept: Any, reader: RowReader, most_keys: int) -> list[_Partition]:
 def _describer(
     reader: RowReader, most: int
 ) -> Callable[[Iterable[bytes]], list[_Partition]]:
-    """Return a function for `runJob`; keys of more than `most` rows are not sent."""
+    """Return a function for `runJob`, which sends the keys of at most `most` rows."""
 
     def describe(contents: Iterable[bytes]) -> list[_Partition]:
         rows = bad = 0
@@ -318,7 +318,7 @@ def _describer(
 
 
 def _positions(found: list[_Partition], reader: RowReader) -> list[IntArray]:
-    """Return the positions of the rows of each partition, by their keys."""
+    """Return the positions of the rows of each partition, from their keys."""
     schema = pa.schema([reader.schema.field(name) for name in reader.keys])
     parts = [
         pa.ipc.read_record_batch(pa.py_buffer(content), schema)
@@ -329,7 +329,7 @@ def _positions(found: list[_Partition], reader: RowReader) -> list[IntArray]:
     by: list[tuple[str, str]] = []
     for name in reader.keys:
         if table[name].null_count:
-            # False before True: rows without a value come first.
+            # False sorts before True: rows with a null come first.
             table = table.append_column(f"has_{name}", table[name].is_valid())
             by.append((f"has_{name}", "ascending"))
         by.append((name, "ascending"))
@@ -340,7 +340,7 @@ def _positions(found: list[_Partition], reader: RowReader) -> list[IntArray]:
 
 
 def _labels(found: list[_Partition]) -> LabelArray:
-    """Return the labels that occur, sorted."""
+    """Return the distinct labels, sorted."""
     labels = {label for part in found for label in part.labels}
     if len(labels) > _MOST_CLASSES:
         raise ValueError(

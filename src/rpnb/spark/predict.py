@@ -1,4 +1,4 @@
-"""Predicting the rows of a frame of Spark."""
+"""Prediction of the rows of a Spark frame."""
 
 import uuid
 from collections.abc import Sequence
@@ -30,13 +30,13 @@ def predict(
 ) -> DataFrame:
     """Add predictions to the rows of a frame, static or streaming.
 
-    The model as it stands is broadcast once; rows come to it as Arrow batches. The
-    predictions are those of `model.predict` and `model.predict_proba`, to the bit.
+    The model is broadcast once and predicts Arrow batches of rows. The predictions
+    equal those of `model.predict` and `model.predict_proba`, to the bit.
 
     Parameters
     ----------
     model : RPNBClassifier, FrozenRPNB, or another learner with `predict_proba`
-        A fitted model. What `RPNBClassifier.compile` returns is smaller and faster.
+        Fitted model; the result of `RPNBClassifier.compile` is smaller and faster.
     frame : DataFrame
         The rows.
     features : str or sequence of str, optional
@@ -52,7 +52,7 @@ def predict(
     Returns
     -------
     DataFrame
-        The columns of `frame`, and the new ones.
+        Frame with the columns of `frame` and the new ones.
     """
     if bad_rows not in ("refuse", "null"):
         raise ValueError(f"bad_rows must be 'refuse' or 'null', got {bad_rows!r}")
@@ -62,8 +62,8 @@ def predict(
         known = getattr(model, "feature_names_in_", None)
         if known is None:
             raise ValueError(
-                "the model knows no names of features: say which columns they are "
-                "with features="
+                "the model has no feature names: name the feature columns with "
+                "features="
             )
         features = list(known)
     columns = choose_columns(frame, features, None)
@@ -105,7 +105,7 @@ def predict(
 
 
 def label_type(classes: LabelArray) -> T.DataType:
-    """Return the type of Spark for labels."""
+    """Return the Spark type of labels."""
     kinds: dict[str, T.DataType] = {
         "b": T.BooleanType(),
         "f": T.DoubleType(),

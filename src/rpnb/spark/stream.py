@@ -1,8 +1,8 @@
-"""Learning from a streaming query of Spark: each trigger once in effect.
+"""Learning from a streaming query of Spark, each trigger exactly once in effect.
 
-`foreachBatch` calls at least once: after a crash, the last trigger may come again. The
-model file holds the number of the last trigger that it has learned, and file and number
-are written in one step, so that a trigger that comes again is skipped.
+`foreachBatch` runs at least once: after a crash, the last trigger may be repeated. The
+model file contains the number of the last learned trigger, and both are written in one
+step, so that a repeated trigger is skipped.
 """
 
 import json
@@ -21,33 +21,35 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from rpnb.atomic import write_text
+from rpnb.core.agreement import cohen
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.mini_batches import check_batch_size
+from rpnb.estimators.protocol import go_back, parameters_of, saved_model, snapshot
 from rpnb.estimators.saving.estimator import write_estimator
 from rpnb.estimators.saving.files import ModelFileError, read_attached
 from rpnb.spark.bad_rows import BadRows
 from rpnb.spark.columns import FrameColumns, Order, choose_columns
 from rpnb.spark.learn import BatchResult, learn_frame
 
-#: The entry of a model file that says what was learned of a query.
+#: Entry of a model file that records what was learned from a query.
 _ENTRY = "spark"
 
 
 class SavedBatch(NamedTuple):
-    """What a model file says of the query that it has learned.
+    """Record in a model file of the query that it has learned.
 
     Attributes
     ----------
     query : str
-        The query's id, which its checkpoint keeps.
+        Id of the query, from its checkpoint.
     batch : int
-        The last trigger that was learned, −1 for none.
+        Number of the last learned trigger, −1 for none.
     rows, mistakes : int
-        Rows of all triggers, and how many of them were predicted wrongly.
+        Number of rows of all triggers, and of wrong predictions among them.
     set_aside : int
-        Bad rows that were set aside.
+        Number of bad rows set aside.
     truth, predicted : dict
-        How often each class occurred, and was predicted.
+        Number of rows of each class, and of predictions of each class.
     """
 
     query: str
@@ -69,24 +71,21 @@ class SavedBatch(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Share of all rows that were predicted wrongly before they were learned."""
+        """Error rate of the predictions, made before the rows were learned."""
         return self.mistakes / self.rows if self.rows else float("nan")
 
     @property
     def kappa(self) -> float:
-        """Cohen's κ of all these predictions."""
-        n = float(max(self.rows, 1))
-        by_chance = sum(
-            count / n * self.predicted.get(label, 0) / n
-            for label, count in self.truth.items()
-        )
-        if by_chance >= 1.0:
+        """Cohen's κ of the predictions."""
+        if not self.rows:
             return float("nan")
-        return (1.0 - self.mistakes / n - by_chance) / (1.0 - by_chance)
+        truth = np.array([*self.truth.values()])
+        predicted = np.array([self.predicted.get(label, 0) for label in self.truth])
+        return cohen(1.0 - self.mistakes / self.rows, truth, predicted)
 
 
 def _add(counts: Mapping[str, int], classes: Any, numbers: IntArray) -> dict[str, int]:
-    """Return the counts of labels after more of them; −1 is no label."""
+    """Return the counts of labels after more of them; −1 does not count."""
     known = numbers[numbers >= 0]
     more = np.bincount(known, minlength=len(classes)).tolist()
     total = dict(counts)
@@ -99,12 +98,12 @@ def _add(counts: Mapping[str, int], classes: Any, numbers: IntArray) -> dict[str
 def saved_batch(
     path: str | PathLike[str], *, key: bytes | None = None
 ) -> SavedBatch | None:
-    """Return what a model file says of its query, None if it was written otherwise.
+    """Return the query recorded in a model file, None if there is none.
 
     Raises
     ------
     ModelFileError
-        If that is damaged, or the file was not signed with the key.
+        If the record is damaged, or the file was not signed with the key.
     """
     held = read_attached(path, _ENTRY, key)
     if held is None:
@@ -115,7 +114,7 @@ def saved_batch(
 
 
 def _is_sound(held: Any) -> bool:
-    """Return whether a JSON value is a record that `save_with_batch` has written."""
+    """Return whether a JSON value is a record written by `save_with_batch`."""
 
     def count(value: Any, low: int = 0) -> bool:
         return type(value) is int and low <= value < 2**62
@@ -154,37 +153,37 @@ def stream(
 ) -> StreamingQuery:
     """Start a query that predicts and then learns every row of a streaming frame.
 
-    Each trigger is one mini-batch or several. The model is written to `path` after each
-    trigger, together with the trigger's number: whatever is killed and started again,
-    every row is learned once in effect, and the model is that of an undisturbed run, to
-    the bit. Start it again with the same arguments to resume.
+    Each trigger is one mini-batch or several. After each trigger, the model and the
+    number of the trigger are written to `path`. Whatever is killed and restarted, every
+    row is learned exactly once in effect, and the model equals that of an undisturbed
+    run, to the bit. Start it again with the same arguments to resume.
 
     Parameters
     ----------
     model : RPNBClassifier, GaussianNB, PooledClassifier or MajorityClass
-        As for `learn`. If there is a model at `path`, its state is loaded into this
-        one, which must have the same parameters.
+        The model; see `learn`. If there is a model at `path`, its state is loaded into
+        this one, which must have the same parameters.
     frame : DataFrame
-        A streaming frame, of any source.
+        Streaming frame, from any source.
     path : path
-        The model file, on the driver's machine or a file system that it has mounted.
+        Model file, on the driver's machine or a file system mounted there.
     checkpoint : str
-        Where Spark keeps the progress of the query.
+        Folder in which Spark keeps the progress of the query.
     features, label, order, weight, classes, batch_size, bad_rows
-        As for `learn`; mini-batches do not reach across triggers. Rows of a trigger
-        come in no defined order: without `order`, that of a hash of each row is taken.
+        Parameters of `learn`; mini-batches do not span triggers. Rows of a trigger have
+        no defined order: without `order`, they are ordered by a hash of each row.
     aside : str, optional
-        A folder for rows that are set aside: one Parquet table for each trigger.
+        Folder for rows that are set aside, with one Parquet table per trigger.
     results : path, optional
-        A folder for the results: one file of JSON lines for each trigger, with one line
-        for each mini-batch. `spark.read.json` reads them as one table.
+        Folder for the results, with one file of JSON lines per trigger and one line per
+        mini-batch. `spark.read.json` reads them as one table.
     trigger : mapping, optional
         Arguments of Spark's `trigger`, such as ``{"availableNow": True}``.
     name : str, optional
         Name of the query.
     key : bytes, optional
-        A secret with which the model file is signed; a file at `path` that was not
-        signed with it is refused. See `RPNBClassifier.save`.
+        Secret that signs the model file; a file at `path` that was not signed with it
+        is refused. See `RPNBClassifier.save`.
 
     Returns
     -------
@@ -203,7 +202,7 @@ def stream(
         None if results is None else Path(results),
         key,
     )
-    # Where a row comes from, for the message that refuses it.
+    # The file of each row, for error messages.
     with_files = frame
     try:
         with_files = frame.withColumns(
@@ -224,7 +223,7 @@ def stream(
 
 
 class _Learner:
-    """Learns the triggers of one query, and keeps the model's file."""
+    """Learns the triggers of one query, and writes the model file."""
 
     def __init__(
         self,
@@ -251,19 +250,16 @@ class _Learner:
             self._saved = self._begin(frame)
         if batch <= self._saved.batch:
             return
-        # As after a crash, a trigger that fails has taught nothing.
-        before = dict(self._model.__dict__)
-        if "_state" in before:
-            before["_state"] = self._model._copy(before["_state"])
+        # As after a crash, a failed trigger must not change the model.
+        before = snapshot(self._model)
         try:
             self._saved = self._learn(frame, batch, self._saved)
         except BaseException:
-            self._model.__dict__.clear()
-            self._model.__dict__.update(before)
+            go_back(self._model, before)
             raise
 
     def _begin(self, frame: DataFrame) -> SavedBatch:
-        """Return what was learned of this query, if it is the one of the model file."""
+        """Return the record of this query in the model file, or a new one."""
         metadata = frame.sparkSession.read.text(f"{self._checkpoint}/metadata")
         query = str(json.loads(metadata.collect()[0][0])["id"])
         exists = self._path.exists()
@@ -286,7 +282,7 @@ class _Learner:
             saved = saved.plus(self._model.classes_, each.y, each.labels)
             lines.append(_line(batch, each.result, saved))
         saved = saved._replace(batch=batch, set_aside=saved.set_aside + sum(left_out))
-        # First the results: if the trigger comes again, they are written again.
+        # Results first: if the trigger is repeated, they are written again.
         if self._results is not None and lines:
             self._results.mkdir(parents=True, exist_ok=True)
             write_text(self._results / f"{batch:09d}.json", "".join(lines))
@@ -298,27 +294,27 @@ class _Learner:
 def save_with_batch(
     model: Any, path: Path, saved: SavedBatch, *, key: bytes | None = None
 ) -> None:
-    """Write the model and what it has learned of the query, in one step."""
+    """Write the model and the record of its query in one step."""
     attached = {_ENTRY: saved._asdict()}
-    write_estimator(path, model._as_saved(), attached=attached, key=key)
+    write_estimator(path, saved_model(model), attached=attached, key=key)
 
 
 def _restore(model: Any, path: Path, key: bytes | None) -> None:
-    """Give a model the state of the one in a file, which has the same parameters."""
+    """Load the state of a model file into a model with the same parameters."""
     loaded = type(model).load(path, key=key)
-    if loaded._parameters_to_json() != model._parameters_to_json():
+    if parameters_of(loaded) != parameters_of(model):
         raise ValueError(
             f"the model at {path} has other parameters: {loaded!r}, not {model!r}; "
             "choose another path, or start with the same parameters"
         )
-    # Files do not keep all parameters, such as the number of threads.
+    # Files do not contain all parameters, for example not the number of threads.
     parameters = model.get_params(deep=False)
     model.__dict__.update(loaded.__dict__)
     model.set_params(**parameters)
 
 
 def _line(trigger: int, result: BatchResult, saved: SavedBatch) -> str:
-    """Return a line of JSON on a mini-batch, and on all rows so far."""
+    """Return a line of JSON with figures of a mini-batch, and of all rows so far."""
     values = {
         "trigger": trigger,
         "batch": result.batch,
@@ -336,7 +332,7 @@ def _line(trigger: int, result: BatchResult, saved: SavedBatch) -> str:
 
 
 def _number(value: float) -> float | None:
-    """Return a number as JSON has it: not NaN."""
+    """Return a number as a JSON value, None for NaN."""
     return value if value == value else None
 
 
@@ -359,7 +355,7 @@ class _ProgressListener(StreamingQueryListener):
                 f"{saved.rows:,} rows so far, error {saved.error:.4f}, "
                 f"kappa {saved.kappa:.4f}"
             )
-        # Spark's own count of rows has them as often as the source was read.
+        # Spark's own count includes rows each time the source was read.
         seconds = progress.durationMs.get("triggerExecution", 0) / 1000
         self._file.write(f"rpnb: trigger {progress.batchId}, {seconds:.1f} s: {text}\n")
         self._file.flush()
@@ -379,17 +375,17 @@ def progress_listener(
 ) -> StreamingQueryListener:
     """Return a listener that writes a line of progress for each trigger.
 
-    Add it by ``spark.streams.addListener``. The line has the seconds that the
-    trigger took, and the number, error and κ of all rows so far, before they were
-    learned.
+    Add it by ``spark.streams.addListener``. The line contains the duration of the
+    trigger in seconds, and the number of all rows so far, with the error rate and κ of
+    their predictions.
 
     Parameters
     ----------
     path : path
-        The model file of the query.
+        Model file of the query.
     file : text file, optional
-        Where lines are written; by default the standard error.
+        File to write lines to; by default the standard error.
     key : bytes, optional
-        The key of the query, if its model file is signed.
+        Key of the query, if its model file is signed.
     """
     return _ProgressListener(Path(path), sys.stderr if file is None else file, key)

@@ -1,6 +1,6 @@
-"""What runs on the executors: observing blocks of rows, and predicting rows.
+"""Functions for the executors, which observe blocks of rows and predict rows.
 
-Nothing here needs a Spark session.
+They need no Spark session.
 """
 
 import warnings
@@ -17,6 +17,7 @@ from rpnb.estimators.mini_batches import (
     observe_rows,
     score_rows,
 )
+from rpnb.estimators.protocol import accepts_sparse
 from rpnb.estimators.stream.learner import BlockStatistics
 from rpnb.spark.arrow_rows import (
     RowRules,
@@ -28,17 +29,17 @@ from rpnb.spark.arrow_rows import (
 )
 from rpnb.spark.blocks import Fragment, join_fragments, row_blocks_of
 
-#: What a model is kept under in a Python worker, which serves many tasks.
+# Version and copy of a model by its key, kept by a Python worker between tasks.
 _models: dict[str, tuple[str, Any]] = {}
 
 Pairs = Iterable[tuple[int, Fragment]]
 
 
 def copy_of_model(key: str, version: str, content: Callable[[], bytes]) -> Any:
-    """Return this process's copy of a model, made from its bytes if it is outdated.
+    """Return this process's copy of a model, loaded from bytes if it is outdated.
 
-    A Python worker serves many tasks: what follows from a model's parameters, such as
-    its projections, is computed once. Models of other keys are forgotten.
+    A Python worker runs many tasks, so values that follow from a model's parameters,
+    such as its projections, are computed once. Models with other keys are dropped.
     """
     known = _models.get(key)
     if known is None or known[0] != version:
@@ -49,7 +50,7 @@ def copy_of_model(key: str, version: str, content: Callable[[], bytes]) -> Any:
 
 
 class ObservedBlock(NamedTuple):
-    """What an executor sends back of a block."""
+    """Statistics of a block, sent back by an executor."""
 
     block: int
     statistics: BlockStatistics
@@ -68,19 +69,19 @@ def observer(
     Parameters
     ----------
     key, version
-        Of the model: see `copy_of_model`.
+        Key and version of the model: see `copy_of_model`.
     model
-        The broadcast bytes.
+        Broadcast bytes of the model.
     blocks
-        The numbers of the mini-batch's blocks; a partition may hold others.
+        Numbers of the mini-batch's blocks; a partition may hold others.
     counts
-        See `row_blocks_of`.
+        Rows of each class before each block: see `row_blocks_of`.
     probabilities
-        Whether those of the predictions are wanted.
+        Whether to return the probabilities of the predictions.
     """
 
     def observe(pairs: Pairs) -> list[ObservedBlock]:
-        # By number, so that a shorter one, the last of the mini-batch, comes last.
+        # Sorted by number, so that the last block, which may be shorter, comes last.
         parts = join_fragments(pairs, blocks)
         if not parts:
             return []
@@ -91,7 +92,7 @@ def observer(
             probabilities=probabilities,
         )
         return [
-            # Numbers of classes are shorter to send so.
+            # int32 halves the size of the class numbers to send.
             ObservedBlock(
                 part.block,
                 each._replace(
@@ -114,21 +115,20 @@ def predictor(
 ) -> Callable[[pa.Array], pa.Array]:
     """Return a function for `arrow_udf` that predicts rows.
 
-    It takes the features and returns a record with those of the fields prediction,
-    probability and scores that are in `names`.
+    It takes the features and returns a record with the fields in `names`.
 
     Parameters
     ----------
     key
-        Of the model.
+        Key of the model.
     model
-        The broadcast bytes.
+        Broadcast bytes of the model.
     names
-        Of the fields.
+        Some of "prediction", "probability" and "scores".
     rules
-        What the features must be like.
+        Rules for the features.
     refusal
-        The message if they are not; None if such rows get nulls.
+        Message of the error for bad rows; None if they get nulls.
     """
 
     def predict(features: pa.Array) -> pa.Array:
@@ -158,10 +158,8 @@ def predictor(
 
 
 def _score(model: Any, table: Rows, scores: bool) -> RowScores:
-    """Return predictions of rows; without `scores`, the labels only."""
-    if not isinstance(table, np.ndarray) and not getattr(
-        model, "_accepts_sparse", False
-    ):
+    """Return predictions of rows; without `scores`, only their labels."""
+    if not isinstance(table, np.ndarray) and not accepts_sparse(model):
         table = table.toarray()
     with warnings.catch_warnings():
         # Columns were matched by name when the frame was read.

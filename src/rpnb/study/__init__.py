@@ -1,1 +1,1 @@
-"""The paper's evaluation: a plan, its runs, their records, and tables of records."""
+"""The paper's evaluation: plans, runs, their records, and tables of the records."""

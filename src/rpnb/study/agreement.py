@@ -1,4 +1,4 @@
-"""Each printed value beside ours: how far apart they are and, where known, why."""
+"""Printed values compared with ours: how far apart they are and, if known, why."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Literal, TypeAlias
 
 from rpnb.datasets import paper
-from rpnb.study.records import RunRecord, Runs
+from rpnb.study.run_records import RunRecord, Runs
 from rpnb.study.statistics import mean_and_variance
 
 Verdict: TypeAlias = Literal[
@@ -17,7 +17,7 @@ Figure: TypeAlias = Literal["error", "f1", "updates"]
 
 #: Number of permutations behind the paper's means.
 PAPER_RUNS = 10
-# How the source of rows drawn at random begins; see `rpnb.study.sources.load`.
+# Prefix of the source of rows drawn at random: see `rpnb.study.dataset_sources.load`.
 _DRAWN = "drawn"
 # With fewer permutations the printed variance is used instead of ours.
 _ENOUGH = 5
@@ -25,7 +25,7 @@ _ENOUGH = 5
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A printed value and ours."""
+    """A printed value compared with ours."""
 
     dataset: str
     method: str
@@ -33,28 +33,28 @@ class Agreement:
     """what the value measures: "error" (Table 2), "f1" (Table 3) or "updates" (text)"""
     paper: float
     paper_variance: float | None
-    """as printed; the updates have no variance"""
+    """printed variance; None for the updates, which have none"""
     ours: float | None
     variance: float | None
     runs: int
-    """mean, variance and number of our permutations; None without records"""
+    """mean and variance of our runs, None without records, and their number"""
     difference: float | None
     """ours minus the printed value"""
     standard_error: float | None
-    """of the difference: the square root of the sum of both variances, each divided by
-    its number of permutations. The printed variance replaces ours if that is of fewer
-    than 5 permutations; ours replaces a printed one that is missing. If our rows are
-    drawn anew for each permutation, the paper's ten permutations are of a single draw
-    and do not average over draws: the excess of our variance over the printed one is
-    the variance between draws, and is added undivided. Our variance is then of few
-    draws and may be too small by chance, so it is taken to be at least that of a
-    proportion of n independent rows."""
+    """standard error of the difference: the square root of the sum of both variances,
+    each divided by its number of permutations. The printed variance replaces ours below
+    5 permutations, and ours replaces a printed one that is missing. Where we draw new
+    rows for each permutation, the paper's ten permutations share a single draw and do
+    not average over draws: the excess of our variance over the printed one is the
+    variance between draws, and is added undivided. Few draws may give too small a
+    variance by chance, so ours is at least that of a proportion of n independent
+    rows."""
     z: float | None
     """the difference in standard errors"""
     verdict: Verdict
-    """by |z|: at most 2, at most 3, more. "not judged" without any variance."""
+    """by |z|: at most 2, at most 3, or more; "not judged" without any variance"""
     reason: str | None
-    """what is known about the difference, if anything"""
+    """known reason for the difference, if any"""
 
 
 def agreement(runs: Runs, datasets: Sequence[str]) -> list[Agreement]:
@@ -124,7 +124,7 @@ def _standard_error(
     second = max(second, floor)
     theirs = first / PAPER_RUNS
     if drawn:
-        # Without a printed variance, all of ours may be the draw's.
+        # Without a printed variance, all of ours may be due to the draws.
         theirs = second if printed is None else theirs + max(0.0, second - first)
     return sqrt(theirs + second / runs)
 
@@ -159,7 +159,7 @@ def _ratio(difference: float, error: float | None) -> float | None:
 def root_mean_square(rows: Iterable[Agreement]) -> float | None:
     """Return the root mean square of the judged differences in standard errors.
 
-    Expected to be about 1 if the paper and we measure the same quantity.
+    About 1 if the paper and we measure the same quantity.
     """
     squares = [row.z * row.z for row in rows if row.z is not None]
     return sqrt(fmean(squares)) if squares else None
@@ -174,8 +174,8 @@ def judge(z: float | None) -> Verdict:
     return "agrees within 3" if abs(z) <= 3.0 else "differs"
 
 
-# By dataset and method, or None for any: what was found about the printed values by
-# running many interpretations of the paper.
+# Findings about the printed values from running many interpretations of the paper, by
+# dataset and method; None for any method.
 _REASONS: Mapping[tuple[str, str | None], str] = {
     ("Iris", "RPNB"): (
         "no interpretation of the paper gave the printed value: over 100 permutations "
@@ -199,8 +199,8 @@ _REASONS: Mapping[tuple[str, str | None], str] = {
 }
 
 
-# Differences beyond 2 standard errors in the study of ten permutations with seed 0, and
-# what they are over sixty (`--permutations 60`).
+# Differences beyond 2 standard errors with ten permutations and seed 0, as they are
+# with sixty (`--permutations 60`).
 _BY_CHANCE = frozenset(
     {
         ("Breast Cancer", "AROW"),

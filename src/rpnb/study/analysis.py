@@ -8,12 +8,12 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.datasets import paper
 from rpnb.report.charts.curves import Curve
-from rpnb.study import tables
+from rpnb.study import table_rows
 from rpnb.study.agreement import Agreement, agreement
 from rpnb.study.methods import order_of
-from rpnb.study.records import RunRecord, Runs, group
+from rpnb.study.run_records import RunRecord, Runs, group
 from rpnb.study.statistics import can_reject
-from rpnb.study.tables import (
+from rpnb.study.table_rows import (
     DatasetRow,
     Measure,
     OutcomeCount,
@@ -26,7 +26,7 @@ from rpnb.study.tables import (
 MEASURES: Mapping[Measure, str] = {"error": "error rate", "f1": "F1 score"}
 
 
-#: With fewer, standard errors mean little.
+#: With fewer permutations, standard errors mean little.
 ENOUGH_PERMUTATIONS = 5
 
 
@@ -40,14 +40,14 @@ class DatasetCurves:
 
 @dataclass(frozen=True, slots=True)
 class StudyAnalysis:
-    """All results of a study; every table, chart and page is made from one."""
+    """All results of a study, from which tables, charts and pages are made."""
 
     runs: Runs
     """the records by dataset and method"""
     datasets: tuple[str, ...]
-    """in the order of Table 1, or as asked for"""
+    """names of the datasets, in the order of Table 1 or as requested"""
     methods: tuple[str, ...]
-    """the paper's, with or without records, and all others that have records"""
+    """the methods of the paper, and all others that have records"""
     shapes: tuple[DatasetRow, ...]
     """Table 1"""
     results: Mapping[Measure, tuple[ResultRow, ...]]
@@ -75,14 +75,14 @@ class StudyAnalysis:
         return min(sizes), max(sizes)
 
     def few(self) -> str | None:
-        """Return a caution where there are too few runs for standard errors to hold."""
+        """Return a warning if there are too few runs for standard errors; else None."""
         most = self.permutations()[1]
         if most >= ENOUGH_PERMUTATIONS:
             return None
         return (
             f"With {most} permutation{'s' * (most > 1)} this is a first look, not a "
-            "comparison: standard errors, and what agrees within them, mean little "
-            f"below {ENOUGH_PERMUTATIONS} permutations (the paper has 10)."
+            "comparison: standard errors, and agreement within them, mean little with "
+            f"fewer than {ENOUGH_PERMUTATIONS} permutations (the paper has 10)."
         )
 
     def can_reject(self) -> bool:
@@ -95,13 +95,13 @@ def analyse(
 ) -> StudyAnalysis:
     """Compute all tables, figures and comparisons of a study.
 
-    The records are of one study, in any order. `datasets` may name some without
-    records; by default they are those with records, in the order of Table 1.
+    The records belong to one study, in any order. `datasets` may include some without
+    records; by default it is those with records, in the order of Table 1.
 
     Raises
     ------
     ValueError
-        If there are no records, or records of different studies.
+        If there are no records, or they belong to different studies.
     """
     runs = group(records)
     if not runs:
@@ -109,18 +109,18 @@ def analyse(
     names = tuple(_datasets_of(runs) if datasets is None else datasets)
     found = {method for _, method in runs}
     methods = tuple(sorted({*paper.METHODS, *found}, key=order_of))
-    results = {m: tuple(tables.results(runs, m, names, methods)) for m in MEASURES}
+    results = {m: tuple(table_rows.results(runs, m, names, methods)) for m in MEASURES}
     agreements = agreement(runs, names)
     ordered = sorted(agreements, key=lambda each: each.verdict != "differs")
     return StudyAnalysis(
         runs=runs,
         datasets=names,
         methods=methods,
-        shapes=tuple(tables.shapes(runs, names)),
+        shapes=tuple(table_rows.shapes(runs, names)),
         results=results,
-        counts={m: tuple(tables.counts(results[m])) for m in MEASURES},
-        updates=tuple(tables.updates(runs, names, methods)),
-        rankings={m: tables.ranking(results[m], m) for m in MEASURES},
+        counts={m: tuple(table_rows.counts(results[m])) for m in MEASURES},
+        updates=tuple(table_rows.updates(runs, names, methods)),
+        rankings={m: table_rows.ranking(results[m], m) for m in MEASURES},
         agreements=tuple(agreements),
         reasons=tuple(dict.fromkeys(each.reason for each in ordered if each.reason)),
         curves=_curves(runs, names, methods),
@@ -149,14 +149,14 @@ def _curves(
 
 
 def error_curve(records: Sequence[RunRecord]) -> Curve:
-    """Return the share of mistakes among the rows so far, over a method's runs."""
+    """Return the error so far, averaged over a method's runs."""
     counts = [[point.mistakes for point in record.curve] for record in records]
     rows, values = _at_common_rows(records, counts)
     return _mean_curve(records, rows, values / rows)
 
 
 def updates_curve(records: Sequence[RunRecord]) -> Curve:
-    """Return the number of updates so far, over a method's runs."""
+    """Return the number of updates so far, averaged over a method's runs."""
     counts = [[point.updates for point in record.curve] for record in records]
     return _mean_curve(records, *_at_common_rows(records, counts))
 
@@ -166,7 +166,7 @@ def _at_common_rows(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the rows of the first run's curve, and all counts at them (runs, rows).
 
-    Counts of a run with other rows are interpolated linearly.
+    The counts of a run with other rows are interpolated linearly.
     """
     rows = np.array([point.row for point in records[0].curve], dtype=np.float64)
     values = [
@@ -179,6 +179,6 @@ def _at_common_rows(
 def _mean_curve(
     records: Sequence[RunRecord], rows: FloatArray, values: FloatArray
 ) -> Curve:
-    """Return mean and standard deviation over the runs; the latter 0 for one run."""
+    """Return mean and standard deviation over the runs; 0 deviation for one run."""
     deviation = values.std(axis=0, ddof=1) if len(records) > 1 else np.zeros_like(rows)
     return Curve(records[0].method, rows, values.mean(axis=0), deviation, len(records))

@@ -6,7 +6,6 @@ Worker processes call `survey` and `run_task`.
 import warnings
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -16,17 +15,17 @@ from rpnb.datasets import DatasetError
 from rpnb.estimators.checks.spread import SpreadWarning
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.evaluate import error_rate, macro_f1
-from rpnb.evaluate.blocks import Block
 from rpnb.evaluate.evaluation import Participant, native_evaluation
-from rpnb.labels import LabelIndex
+from rpnb.evaluate.stream_blocks import Block
+from rpnb.labels import CodedLabels, LabelIndex
+from rpnb.study.dataset_sources import DatasetRequest, load
 from rpnb.study.methods import Method, find, make, parameters_of
 from rpnb.study.plan import content_of, learner_seed, permutation
-from rpnb.study.records import CurvePoint, RunKey, RunRecord
-from rpnb.study.sources import DatasetRequest, load
+from rpnb.study.run_records import CurvePoint, RunKey, RunRecord
 
 # Number of points of a run's learning curve.
 CHECKPOINTS = 50
-# Datasets that a worker keeps in memory; tasks come roughly dataset by dataset.
+# Datasets that a worker keeps in memory; tasks arrive roughly dataset by dataset.
 _KEPT = 6
 
 
@@ -49,7 +48,7 @@ class RunTask:
     permutation: int
     content: str
     seed: int
-    """of the study"""
+    """seed of the study"""
 
     @property
     def key(self) -> RunKey:
@@ -72,7 +71,7 @@ class RunFailure:
 
     dataset: str
     method: str | None
-    """None if the dataset itself is not available"""
+    """None if the dataset itself cannot be loaded"""
     message: str
 
 
@@ -101,7 +100,7 @@ def _parameters(method: str) -> str:
 
 
 def survey(request: DatasetRequest) -> DatasetSummary | RunFailure:
-    """Load a dataset and return its fingerprint and shape; its rows are kept."""
+    """Load a dataset, keep its rows, and return its fingerprint and shape."""
     try:
         rows = _rows(request)
     except DatasetError as error:
@@ -113,7 +112,7 @@ def survey(request: DatasetRequest) -> DatasetSummary | RunFailure:
 
 
 def run_task(task: RunTask) -> RunRecord | RunFailure:
-    """Compute a run and return its record, or why it failed."""
+    """Compute a run and return its record, or the reason why it failed."""
     dataset, method = task.request.dataset, find(task.method)
     try:
         rows = _rows(task.request)
@@ -133,7 +132,7 @@ def _record(task: RunTask, method: Method, rows: _Rows) -> RunRecord:
     X, y = rows.X[order], rows.y[order]
     seed = learner_seed(key.seed, key.dataset, key.permutation, key.method)
     with warnings.catch_warnings():
-        # The paper takes its datasets as they are.
+        # The paper does not scale its datasets.
         warnings.simplefilter("ignore", SpreadWarning)
         result = stream(make(method, seed), X, y, rows.M)
     counts, checkpoints = result.confusion.counts, result.checkpoints
@@ -154,12 +153,12 @@ def _record(task: RunTask, method: Method, rows: _Rows) -> RunRecord:
 
 
 def stream(
-    learner: StreamClassifier[Any], X: FloatArray, y: IntArray, M: int
+    learner: StreamClassifier, X: FloatArray, y: IntArray, M: int
 ) -> Participant:
     """Predict and then learn each row; return the confusion counts and checkpoints.
 
-    The learner has learned nothing. All M classes, numbered in `y`, are known to it
-    from the first row on.
+    The learner must be new. All M classes, numbered in `y`, are declared to it before
+    the first row.
     """
     n = len(y)
     places = np.unique(np.linspace(0, n, CHECKPOINTS + 1).round().astype(int)).tolist()
@@ -167,6 +166,7 @@ def stream(
     evaluation = native_evaluation(
         {"": learner}, labels=LabelIndex(numbers), classes=numbers
     )
-    evaluation.run([Block(0, X, y, numbers=y)], places[1:], rows_per_call=n)
+    block = Block(0, X, CodedLabels(y, np.arange(M)))
+    evaluation.run([block], places[1:], rows_per_call=n)
     (participant,) = evaluation.participants
     return participant

@@ -14,7 +14,7 @@ from typing import Any
 from rpnb.core.projection.matrices import down_space_dimension
 from rpnb.datasets import paper
 from rpnb.datasets.catalogue import key_of
-from rpnb.estimators.registry import learners
+from rpnb.estimators.registry import learners, stream_parameters
 from rpnb.estimators.stream.classifier import StreamClassifier
 
 #: The methods of the paper's tables, in the order of their columns.
@@ -36,14 +36,14 @@ class Method:
     name: str
     """name as in the paper's tables, or of another learner"""
     learner: str
-    """its name in `rpnb.estimators.registry`"""
+    """name of the learner in `rpnb.estimators.registry`"""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """those that differ from the learner's defaults"""
+    """parameters that differ from the learner's defaults"""
     note: str | None = None
-    """shown below tables that have this column"""
+    """sentence shown below tables with this column"""
 
 
-_AS_LIBOL = "PA: as in LIBOL, a row of zeros makes the model invalid"
+_AS_LIBOL = "PA: as in LIBOL, a row of zeros invalidates the model"
 _AS_MOA = (
     "OnlineBagging: densities are multiplied as in MOA and underflow in high dimension "
     '(density="product"); the method OnlineBaggingLog adds logarithms'
@@ -104,7 +104,7 @@ def find(name: str) -> Method:
     key = key_of(name)
     if key not in by_key:
         close = difflib.get_close_matches(key, by_key, n=3, cutoff=0.5)
-        hint = "; close to it: " + ", ".join(by_key[match].name for match in close)
+        hint = f" (did you mean {', '.join(by_key[match].name for match in close)}?)"
         raise UnknownMethodError(
             f"method must be one of {', '.join(methods())}, got {name!r}"
             + (hint if close else "")
@@ -112,7 +112,7 @@ def find(name: str) -> Method:
     return by_key[key]
 
 
-def make(method: Method, seed: int | None = None) -> StreamClassifier[Any]:
+def make(method: Method, seed: int | None = None) -> StreamClassifier:
     """Return a new learner; `seed` is its random_state, if it has one."""
     known = learners()[method.learner]
     learner = known.estimator(**method.parameters)
@@ -124,10 +124,10 @@ def make(method: Method, seed: int | None = None) -> StreamClassifier[Any]:
 def parameters_of(method: Method) -> str:
     """Return the parameters of a method's learner as JSON.
 
-    Without `random_state`, which the study sets, `n_jobs`, which has no effect on
-    results, and `scale` where rows are taken as they are, as before it existed.
+    They exclude `random_state`, which the study sets, `n_jobs`, which has no effect on
+    results, and `scale` if it is None, as in results from before it existed.
     """
-    values = dict(make(method).get_params(deep=False))
+    values = stream_parameters(make(method))
     for name in ("random_state", "n_jobs"):
         values.pop(name, None)
     if values.get("scale", "") is None:
@@ -145,18 +145,20 @@ def order_of(name: str) -> tuple[int, str]:
 
 
 def cost(method: Method, n: int, p: int, M: int) -> float:
-    """Return a rough estimate of the seconds of a run, to start long runs first."""
+    """Return a rough estimate of the seconds of a run on one core.
+
+    It decides which runs start first, and the estimate of the time that is left.
+    """
     K = int(method.parameters.get("n_estimators", 10))
     match learners()[method.learner].family:
         case "rpnb":
-            row = 1e-9 * K * down_space_dimension(p) * (4.0 + 0.1 * p + 0.25 * M)
+            row = 1e-9 * K * down_space_dimension(p) * (1.5 + 0.15 * p + 0.25 * M)
         case "pooled":
-            # 512 projections, and the sums of their products
-            row = 1e-9 * (20_000 + 512 * (p + M))
+            row = 1e-9 * (100_000 + 150 * (p + M))
         case "ensemble":
-            row = 1e-9 * K * (2000 + 50 * p * M)
+            row = 1e-9 * K * (200 + 30 * p * M)
         case "second order":
-            row = 1e-9 * (2000 + 0.6 * p * (p + M))
+            row = 1e-9 * (400 + 0.8 * p * (p + M))
         case _:
-            row = 1e-9 * (2000 + 2 * p * M)
-    return 0.005 + n * row
+            row = 1e-9 * (400 + 3 * p * M)
+    return 0.002 + n * row

@@ -1,9 +1,9 @@
-"""What a study consists of: datasets, methods, and the permutations of the rows.
+"""Plans of studies: datasets, methods, and permutations of the rows.
 
 All randomness is derived from the study's seed: permutation r of a dataset from (seed,
 dataset, r), a learner's seed from (seed, dataset, r, method). A result thus does not
 depend on which other datasets and methods are in the study. A dataset that is drawn
-from a distribution is drawn anew for each permutation, because a single draw can be
+from a distribution is drawn again for each permutation, because a single draw can be
 easy or hard for all methods.
 """
 
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from rpnb import datasets
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.datasets.loading import data_folder
-from rpnb.datasets.records import Reading
+from rpnb.datasets.dataset import Reading
+from rpnb.datasets.loader import data_folder
 from rpnb.study import methods as table
-from rpnb.study.sources import is_offline
+from rpnb.study.dataset_sources import is_offline
 
 PERMUTATIONS = 10
 QUICK_PERMUTATIONS = 3
@@ -30,7 +30,7 @@ QUICK_ROWS, QUICK_FEATURES = 1500, 50
 
 
 class PlanError(ValueError):
-    """A study cannot be planned as asked for."""
+    """A study cannot be planned as requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,17 +70,16 @@ def make_plan(
     quick: bool = False,
     offline: bool = False,
 ) -> Plan:
-    """Check the parts of a study and return its plan.
+    """Check the options of `rpnb paper` and return the plan of the study.
 
-    They are what `rpnb paper` has as options. By default the datasets are the paper's
-    33, of which `quick` and `offline` leave some out, and the methods the paper's six;
-    the majority class and no change are always added. An offline study downloads no
-    dataset, even if it is named.
+    By default the datasets are the paper's 33, without those that `quick` and `offline`
+    exclude, and the methods the paper's six; majority class and no change are always
+    added. An offline study downloads no dataset, even if it is named.
 
     Raises
     ------
     PlanError
-        Naming what is wrong; for an unknown name, similar names.
+        If an option is invalid. For an unknown name, the message lists similar ones.
     """
     folder = None if data is None else Path(data)
     try:
@@ -99,7 +98,7 @@ def make_plan(
     if names is None and offline:
         entries = [entry for entry in entries if is_offline(entry, folder)]
     if not entries:
-        raise PlanError("datasets must name at least one, got none")
+        raise PlanError("datasets must name at least one dataset, got none")
     if permutations is None:
         permutations = QUICK_PERMUTATIONS if quick else PERMUTATIONS
     if permutations < 1:
@@ -134,7 +133,7 @@ def learner_seed(seed: int, dataset: str, r: int, method: str) -> int:
 
 
 def draw_seed(seed: int, dataset: str, r: int) -> int:
-    """Return the seed from which a drawn dataset gets its rows for permutation r."""
+    """Return the seed from which a dataset's rows are drawn for permutation r."""
     return int(_entropy(seed, dataset, r, "rows").generate_state(1)[0])
 
 
@@ -148,7 +147,7 @@ def _entropy(seed: int, dataset: str, r: int, use: str = "") -> SeedSequence:
 def content_of(X: FloatArray, y: NDArray[np.str_]) -> str:
     """Return a fingerprint of labelled rows in their order.
 
-    Unlike `rpnb.datasets.records.fingerprint` it depends on the order, because a
+    Unlike `rpnb.datasets.dataset.fingerprint` it depends on the order, because a
     permutation of reordered rows is another stream.
     """
     digest = hashlib.sha256(repr(X.shape).encode())

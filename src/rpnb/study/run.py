@@ -1,26 +1,27 @@
-"""Running a plan: runs without a record are computed, and saved when they end.
+"""Running a plan: each run without a record is computed, and saved when it ends.
 
-A results file has one record per line. If the process is stopped by Ctrl-C, a power
-cut or SIGKILL, only the runs being computed are lost; started again, it resumes with
-those that have no record. Only this process writes to the file.
+A results file has one record per line. After Ctrl-C, a power cut or SIGKILL, only the
+runs in progress are lost: the next start computes those without a record. Only this
+process writes to the file.
 """
 
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from rpnb.datasets import describe
 from rpnb.study.cell import DatasetSummary, RunFailure, RunTask, run_task, survey
+from rpnb.study.dataset_sources import DatasetRequest, is_drawn
 from rpnb.study.methods import cost, find
 from rpnb.study.plan import Plan, draw_seed
-from rpnb.study.records import RunKey, RunRecord, append, read
-from rpnb.study.sources import DatasetRequest, is_drawn
-from rpnb.study.timing import Cell, RemainingTime
-from rpnb.study.workers import Interrupted, Workers
+from rpnb.study.run_records import RunKey, RunRecord, append, read
+from rpnb.study.timing import Cell, Forecast, RemainingTime
+from rpnb.study.worker_pool import Interrupted, Workers
 
 try:
     import fcntl
@@ -28,9 +29,9 @@ except ImportError:  # Windows: no lock against two studies that write to one fi
     fcntl = None  # type: ignore[assignment]
 
 
-# Runs of fewer seconds are ordered by dataset instead of by length.
+# Runs shorter than this many seconds are ordered by dataset, not by length.
 _SHORT = 1.0
-# Datasets with fewer values in all are loaded in this process: starting another takes
+# Datasets with fewer values in total are loaded in this process: starting workers takes
 # longer.
 _SMALL = 500_000
 
@@ -41,21 +42,23 @@ class ResultsBusyError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class StudyProgress:
-    """How much of a study is done."""
+    """Progress of a study."""
 
     phase: str
     """"reading" while datasets are loaded, then "running\""""
     done: int
-    """datasets loaded, or runs with a record, including those of earlier sessions"""
+    """datasets loaded, or runs with a record, including earlier sessions"""
     total: int
+    share: float
+    """share of the datasets, or of the expected time of all runs, that is done"""
     cells_done: int
-    """pairs of a dataset and a method of which all runs have a record"""
+    """number of pairs of dataset and method whose runs all have a record"""
     cells: int
     computed: int
     """runs computed in this session"""
     failed: int
     seconds: float
-    """since the start of this phase"""
+    """seconds since the start of this phase"""
     seconds_left: float | None
     latest: str
     """dataset and method of the run that finished last"""
@@ -68,7 +71,7 @@ class StudyOutcome:
     records: tuple[RunRecord, ...]
     """all records of the plan, in its order, whenever they were computed"""
     failures: tuple[RunFailure, ...]
-    """datasets that are not available, and methods that failed on a dataset"""
+    """datasets that could not be loaded, and methods that failed on a dataset"""
     computed: int
     """number of records computed in this session"""
     interrupted: bool
@@ -84,16 +87,16 @@ def run(
 ) -> StudyOutcome:
     """Compute the runs of a plan that have no record, and return all its records.
 
-    New records are appended to the results file. There are `jobs` worker processes, by
-    default one per core; with 0 this process computes. `watch` is called with the
-    progress several times a second.
+    New records are appended to the results file at `path`. `jobs` is the number of
+    worker processes, by default one per core; with 0, this process computes. `watch`
+    is called with the progress several times a second.
 
     Raises
     ------
     ResultsBusyError
         If another process is writing to the file.
     WorkersLostError
-        If a worker process died; runs that finished before are in the file.
+        If a worker process died; runs that had finished are in the file.
     """
     if jobs is None:
         jobs = os.cpu_count() or 1
@@ -147,7 +150,7 @@ class _Study:
             self.compute(workers)
 
     def survey_datasets(self, workers: Workers) -> None:
-        """Load each dataset once; its fingerprint tells which records are of it."""
+        """Load each dataset once; its fingerprint identifies its records."""
         start, latest = time.monotonic(), ""
         plan = self.plan
         every = [(name, r) for name in plan.datasets for r in range(plan.permutations)]
@@ -174,8 +177,10 @@ class _Study:
         tasks = [task for key, task in keys.items() if key not in self.known]
         tasks.sort(key=self._sort_key, reverse=True)
         pending = Counter(_cell(task) for task in tasks)
+        queue = _Queue(tasks, workers.jobs)
         start, total, latest = time.monotonic(), len(keys), ""
         for batch in workers.each(run_task, tasks):
+            queue.finish(task for task, _ in batch)
             results = [result for _, result in batch]
             records = [result for result in results if isinstance(result, RunRecord)]
             if records:
@@ -189,7 +194,7 @@ class _Study:
             pending = +pending
             if batch:
                 latest = " · ".join(_cell(batch[-1][0]))
-            left = self.timing.seconds_left(pending, workers.jobs)
+            left = self.timing.forecast(pending, workers.jobs, queue.running())
             done = total - pending.total()
             self._report("running", done, total, pending, start, left, latest)
 
@@ -216,7 +221,7 @@ class _Study:
     def _sort_key(self, task: RunTask) -> tuple[float, float]:
         """Return the sort key of a run: long runs by length, short ones by dataset.
 
-        Otherwise workers would load the same datasets again and again.
+        Otherwise workers would reload the same datasets again and again.
         """
         seconds, about = self._cost(_cell(task)), self.surveys[task.request.dataset]
         return (seconds if seconds > _SHORT else 0.0), float(about.n * about.p)
@@ -232,7 +237,7 @@ class _Study:
         total: int,
         pending: Counter[Cell],
         start: float,
-        left: float | None,
+        left: Forecast | None,
         latest: str,
     ) -> None:
         cells = len(self.surveys) * len(self.plan.methods)
@@ -241,15 +246,41 @@ class _Study:
                 phase=phase,
                 done=done,
                 total=total,
+                share=done / total if left is None else left.share,
                 cells_done=cells - len(pending),
                 cells=cells,
                 computed=self.computed,
                 failed=len(self.failures),
                 seconds=time.monotonic() - start,
-                seconds_left=left,
+                seconds_left=None if left is None else left.seconds,
                 latest=latest,
             )
         )
+
+
+class _Queue:
+    """Which tasks are running, in processes that start them in their order."""
+
+    def __init__(self, tasks: Iterable[RunTask], jobs: int) -> None:
+        self._waiting = dict.fromkeys(tasks)
+        self._jobs = jobs
+        self._started: dict[RunTask, float] = {}
+        self.finish(())
+
+    def finish(self, tasks: Iterable[RunTask]) -> None:
+        """Remove tasks that have finished; as many others have started."""
+        for task in tasks:
+            self._waiting.pop(task, None)
+            self._started.pop(task, None)
+        room = self._jobs - len(self._started)
+        for task in list(islice(self._waiting, max(room, 0))):
+            del self._waiting[task]
+            self._started[task] = time.monotonic()
+
+    def running(self) -> list[tuple[Cell, float]]:
+        """Return the tasks that are running, with their seconds so far."""
+        now = time.monotonic()
+        return [(_cell(task), now - start) for task, start in self._started.items()]
 
 
 def _cell(task: RunTask) -> Cell:

@@ -1,9 +1,10 @@
-"""Tests of whether methods differ: on one dataset, and across datasets.
+"""Statistical tests of whether methods differ, on one dataset and across datasets.
 
-On one dataset, as in the paper, the Wilcoxon signed-rank test over the permutations.
-Across datasets, as Demšar (2006, "Statistical comparisons of classifiers over multiple
-data sets", JMLR 7) recommends: the Friedman test with average ranks and Nemenyi's
-critical difference, and signed-rank tests of pairs with Holm's correction.
+On one dataset, the Wilcoxon signed-rank test over the permutations, as in the paper.
+Across datasets, the tests that Demšar recommends ("Statistical comparisons of
+classifiers over multiple data sets", JMLR 7, 2006): the Friedman test with average
+ranks and Nemenyi's critical difference, and signed-rank tests of pairs with Holm's
+correction.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from scipy import stats
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.datasets.paper import Comparison
+from rpnb.evaluate.waiting.changes import holm as adjusted
 
 LEVEL = 0.05
 
@@ -30,22 +32,34 @@ def mean_and_variance(values: Sequence[float]) -> tuple[float | None, float | No
     """Return mean and variance (n − 1 in the denominator); None where undefined.
 
     The mean needs one value, the variance two.
+
+    Examples
+    --------
+    >>> mean_and_variance([1.0, 3.0])
+    (2.0, 2.0)
+    >>> mean_and_variance([1.0])
+    (1.0, None)
     """
     mean = fmean(values) if values else None
     return mean, variance(values) if len(values) > 1 else None
 
 
 def signed_rank(differences: ArrayLike) -> float:
-    """Return the two-sided p-value of the Wilcoxon signed-rank test, exactly.
+    """Return the exact two-sided p-value of the Wilcoxon signed-rank test.
 
-    Differences of zero are left out, as Wilcoxon did; equal sizes share their ranks.
-    The sum of the positive ranks is then compared with its distribution under all 2ⁿ
-    choices of signs, given the ranks. Without zeros and ties this is
-    `scipy.stats.wilcoxon(d, method="exact")`. With them SciPy falls back on the normal
+    Zero differences are left out, as in Wilcoxon's paper; ties share their ranks. The
+    sum of the positive ranks is compared with its distribution under all 2ⁿ choices of
+    signs, given the ranks. Without zeros and ties this is
+    `scipy.stats.wilcoxon(d, method="exact")`. With them, SciPy falls back to the normal
     approximation, which is poor for the paper's ten permutations; error rates on small
     datasets, being counts over n, often tie.
 
-    With fewer than six differences other than zero no p-value is below 0.05.
+    With fewer than six nonzero differences, no p-value is below 0.05.
+
+    Parameters
+    ----------
+    differences : array-like of shape (n,)
+        Differences between two methods on the same permutations or datasets.
 
     Examples
     --------
@@ -74,10 +88,27 @@ def signed_rank(differences: ArrayLike) -> float:
 def compare(
     values: ArrayLike, reference: ArrayLike, better: Better, level: float = LEVEL
 ) -> Comparison:
-    """Return how a method compares with a reference on one dataset, as in the paper.
+    """Return whether a method is better than, worse than or equal to a reference.
 
-    Both are measured on the same permutations. If the signed-rank test rejects at the
-    level that they are equal, the means decide which one is better.
+    As in the paper, the means decide if the signed-rank test finds a difference;
+    otherwise the two are "equal".
+
+    Parameters
+    ----------
+    values, reference : array-like of shape (n,)
+        Results of the method and of the reference, on the same permutations.
+    better : {"low", "high"}
+        Whether low or high values are good.
+    level : float, default=0.05
+        Significance level of the test.
+
+    Examples
+    --------
+    >>> errors = [0.10, 0.11, 0.12, 0.10, 0.11, 0.13]
+    >>> compare(errors, [0.20, 0.22, 0.21, 0.23, 0.24, 0.25], "low")
+    'better'
+    >>> compare(errors, [0.11, 0.10, 0.12, 0.10, 0.12, 0.13], "low")
+    'equal'
     """
     x, y = np.asarray(values, dtype=float), np.asarray(reference, dtype=float)
     if signed_rank(x - y) >= level or x.mean() == y.mean():
@@ -86,7 +117,13 @@ def compare(
 
 
 def can_reject(permutations: int, level: float = LEVEL) -> bool:
-    """Return whether a signed-rank test of this many differences can reject."""
+    """Return whether a signed-rank test of this many differences can reject at all.
+
+    Examples
+    --------
+    >>> can_reject(5), can_reject(6)
+    (False, True)
+    """
     return 2.0 ** (1 - permutations) < level
 
 
@@ -105,15 +142,15 @@ class Friedman:
     p_F: float
     """Iman and Davenport's statistic, which is less conservative, and its p-value"""
     critical_difference: float
-    """Nemenyi's: two methods differ at `level` if their average ranks differ by it"""
+    """Nemenyi's: methods whose average ranks are farther apart differ significantly"""
     level: float
-    """of the critical difference"""
+    """significance level of the critical difference"""
 
 
 def friedman(
     means: Mapping[str, Sequence[float]], better: Better, level: float = LEVEL
 ) -> Friedman:
-    r"""Compare methods by their ranks on each dataset: Demšar (2006), section 3.2.2.
+    r"""Test whether methods differ across datasets: Demšar (2006), section 3.2.2.
 
     $$\chi_F^2 = \frac{12 N}{k(k+1)} \Big[\sum_j R_j^2 - \frac{k(k+1)^2}{4}\Big],
       \quad F_F = \frac{(N-1)\chi_F^2}{N(k-1) - \chi_F^2},
@@ -121,8 +158,20 @@ def friedman(
     with $R_j$ the average rank of method j; $\chi_F^2$ has k − 1 degrees of freedom,
     $F_F$ has k − 1 and (k − 1)(N − 1), and $q_\alpha$ is the studentised range over √2.
 
-    `means` are the measure on each dataset by method, datasets in the same order;
-    `level` is that of the critical difference.
+    Parameters
+    ----------
+    means : mapping from method to sequence of float
+        Mean result of each method on each dataset, datasets in the same order.
+    better : {"low", "high"}
+        Whether low or high values are good.
+    level : float, default=0.05
+        Significance level of the critical difference.
+
+    Examples
+    --------
+    >>> test = friedman({"A": [0.1, 0.2, 0.1], "B": [0.3, 0.4, 0.5]}, "low")
+    >>> test.ranks, round(test.critical_difference, 3)
+    ({'A': 1.0, 'B': 2.0}, 1.132)
     """
     table = _as_table(means)
     N, k = table.shape
@@ -146,7 +195,7 @@ def friedman(
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two methods compared over datasets by the signed-rank test."""
+    """Comparison of two methods across datasets by the signed-rank test."""
 
     first: str
     second: str
@@ -156,14 +205,27 @@ class Pair:
     losses: int
     p: float
     p_holm: float
-    """corrected for the number of pairs"""
+    """p-value corrected for the number of pairs"""
 
 
 def pairwise(means: Mapping[str, Sequence[float]], better: Better) -> list[Pair]:
-    """Compare each two methods over datasets, with Holm's correction for all pairs.
+    """Compare every two methods across datasets, with Holm's correction for all pairs.
 
-    Parameters are those of `friedman`. Datasets on which two methods are equal are left
-    out of their test, as in `signed_rank`.
+    Datasets on which two methods are equal are left out of their test, as in
+    `signed_rank`.
+
+    Parameters
+    ----------
+    means : mapping from method to sequence of float
+        Mean result of each method on each dataset, datasets in the same order.
+    better : {"low", "high"}
+        Whether low or high values are good.
+
+    Examples
+    --------
+    >>> (pair,) = pairwise({"A": [0.1, 0.2, 0.1], "B": [0.3, 0.4, 0.5]}, "low")
+    >>> pair.wins, pair.losses, pair.p
+    (3, 0, 0.25)
     """
     _as_table(means)
     pairs = list(combinations(means, 2))
@@ -195,15 +257,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     The i-th smallest of m is multiplied by m + 1 − i; none becomes smaller than one
     before it, nor larger than 1.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
     """
-    m = len(p_values)
-    order = np.argsort(p_values, kind="stable")
-    factors = np.arange(m, 0, -1)
-    stepped = np.maximum.accumulate(np.asarray(p_values)[order] * factors)
-    corrected = np.empty(m)
-    corrected[order] = np.minimum(stepped, 1.0)
-    out: list[float] = corrected.tolist()
-    return out
+    corrected: list[float] = adjusted(np.array(p_values, dtype=np.float64)).tolist()
+    return corrected
 
 
 def _as_table(means: Mapping[str, Sequence[float]]) -> FloatArray:

@@ -6,21 +6,22 @@ from typing import Any, get_args
 
 from rpnb.datasets.paper import Comparison
 from rpnb.estimators.registry import RPNB
-from rpnb.report.tables import DASH, TextTable, to_csv, to_markdown, to_text
+from rpnb.report.table_text import DASH, TextTable, to_csv, to_markdown, to_text
 from rpnb.study.agreement import Agreement, Figure, Verdict, root_mean_square
 from rpnb.study.analysis import MEASURES, StudyAnalysis
 from rpnb.study.methods import notes_on
 from rpnb.study.statistics import LEVEL
-from rpnb.study.tables import Measure
+from rpnb.study.table_rows import Measure
 
 _FIGURES: Mapping[Figure, str] = {
     "error": MEASURES["error"],
     "f1": MEASURES["f1"],
     "updates": "updates",
 }
-# The paper's linear methods, which are also judged together.
+# The linear methods of the paper, which also have a common line.
 LINEAR = ("AROW", "OGD", "PA", "SCW")
-_ARROWS: Mapping[Comparison | None, str] = {"worse": "↑", "better": "↓"}
+#: Signs beside a method that differs significantly from RPNB.
+ARROWS: Mapping[Comparison | None, str] = {"worse": "↑", "better": "↓"}
 _ARROWS_MEAN = "↑ worse than RPNB, ↓ better, by the signed-rank test at 0.05."
 
 
@@ -57,10 +58,9 @@ def results_table(
     *,
     variances: bool = True,
 ) -> TextTable:
-    """Return Table 2 (error) or 3 (F1), a line of ours above a line of the paper's.
+    """Return Table 2 (error) or 3 (F1), with our line above the paper's.
 
-    The columns are the given methods, by default all. With `variances`, these follow
-    the means.
+    The columns are `methods`, by default all. With `variances`, these follow the means.
     """
     methods = [m for m in analysis.methods if methods is None or m in methods]
     cells = [cell for cell in analysis.results[measure] if cell.method in methods]
@@ -89,7 +89,7 @@ def results_table(
 
 
 def _without_empty_arrows(column: Sequence[str]) -> tuple[str, ...]:
-    """Remove the space for arrows from a column without any."""
+    """Return a column without the space for arrows, if it has no arrow."""
     if all(cell.endswith("  ") for cell in column):
         return tuple(cell[:-2] for cell in column)
     return tuple(column)
@@ -113,7 +113,7 @@ def _shown(
     text = f"{mean:.4f}"
     if variances:
         text += f" ({_number(variance, '.2E')})"
-    return f"{text} {_ARROWS.get(versus, ' ')}"
+    return f"{text} {ARROWS.get(versus, ' ')}"
 
 
 def outcomes_table(analysis: StudyAnalysis, measure: Measure) -> TextTable:
@@ -158,12 +158,13 @@ def updates_table(analysis: StudyAnalysis) -> TextTable:
 
 
 def ranking_table(analysis: StudyAnalysis, measure: Measure) -> TextTable:
-    """Return average ranks, and RPNB against each method over the datasets."""
+    """Return average ranks, and RPNB compared with each method across datasets."""
     ranking = analysis.rankings[measure]
     title = f"Average ranks by {MEASURES[measure]}"
     header = ("method", "rank", "wins", "ties", "losses", "p", "p (Holm)")
     if ranking is None:
-        return TextTable(title, header, (), ("Needs two methods on two datasets.",))
+        note = "Ranks need at least two methods on two datasets."
+        return TextTable(title, header, (), (note,))
     test = ranking.friedman
     rows = [
         (
@@ -183,14 +184,14 @@ def ranking_table(analysis: StudyAnalysis, measure: Measure) -> TextTable:
             f"Iman-Davenport: F = {test.F:.2f}, p = {test.p_F:.2g}.",
             "Nemenyi's critical difference of ranks at "
             f"{test.level}: {test.critical_difference:.3f}.",
-            "Wins, ties, losses and p: RPNB against the method, over the datasets' "
-            f"means; Holm's correction is for all {len(ranking.pairs)} pairs.",
+            "Wins, ties, losses and p: RPNB against the method, by their means on the "
+            f"datasets; Holm's correction is for all {len(ranking.pairs)} pairs.",
         ),
     )
 
 
 def agreement_table(analysis: StudyAnalysis) -> TextTable:
-    """Return each printed value beside ours; reasons are numbered below."""
+    """Return each printed value beside ours, with numbered reasons below."""
     reasons = analysis.reasons
     lines = []
     for row in analysis.agreements:
@@ -226,7 +227,7 @@ def agreement_counts_table(
 ) -> TextTable:
     """Return how many printed values agree with ours, by measure and method.
 
-    Of the given methods, by default of all the paper's.
+    `methods` are those to include, by default all methods of the paper.
     """
     rows = [a for a in analysis.agreements if methods is None or a.method in methods]
     found = {row.verdict for row in rows}
@@ -266,7 +267,7 @@ def _rms(rows: Iterable[Agreement]) -> str:
 def terminal_tables(analysis: StudyAnalysis, methods: Sequence[str]) -> list[TextTable]:
     """Return the tables that `rpnb paper` prints: errors, wins and agreement.
 
-    Only of the given methods; wins only if the test can reject.
+    They include only `methods`, and wins only if the test can reject.
     """
     shown = [results_table(analysis, "error", methods, variances=False)]
     if RPNB in methods and analysis.can_reject():

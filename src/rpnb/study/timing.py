@@ -1,15 +1,32 @@
-"""An estimate of the remaining time of a study, from the runs that are done."""
+"""Estimate of the remaining time of a study, from the runs so far.
+
+Runs differ in cost by a factor of ten thousand, and the longest start first, so that
+the share of the runs that are done says little about the time: it is estimated from the
+expected cost of each run that is left.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from rpnb.study.records import RunRecord
+from rpnb.study.run_records import RunRecord
 
 Cell = tuple[str, str]
 
-# Seconds per run for permuting, evaluating and transferring results.
-_OVERHEAD = 0.01
+# Seconds per run for loading and permuting rows and for transferring results.
+_OVERHEAD = 0.03
+# A run that takes longer than expected is expected to take this much more.
+_MORE = 0.25
+
+
+class Forecast(NamedTuple):
+    """What is left of a study."""
+
+    seconds: float
+    """expected time until the last run ends"""
+    share: float
+    """share of the work that is done, in seconds of all processes"""
 
 
 @dataclass(slots=True)
@@ -27,10 +44,11 @@ class _Mean:
 
 @dataclass(slots=True)
 class RemainingTime:
-    """An estimate of the seconds that runs take.
+    """Estimates the seconds that runs take.
 
-    The mean over runs of the same method on the same dataset; without any, the rough
-    cost scaled by the method's runs on other datasets; without these, by all runs.
+    The estimate is the mean over runs of the same method on the same dataset; without
+    any, the rough cost scaled by the method's runs on other datasets; without these, by
+    all runs.
     """
 
     cost: Callable[[Cell], float]
@@ -38,6 +56,7 @@ class RemainingTime:
     _means: defaultdict[Hashable, _Mean] = field(
         default_factory=lambda: defaultdict(_Mean)
     )
+    _done: float = 0.0
 
     def add(self, record: RunRecord) -> None:
         """Take the time of a finished run into account."""
@@ -45,6 +64,7 @@ class RemainingTime:
         self._means[cell].add(record.seconds)
         for group in (record.method, None):
             self._means[group].add(record.seconds, self.cost(cell))
+        self._done += record.seconds + _OVERHEAD
 
     def seconds_of(self, cell: Cell) -> float:
         """Return the expected seconds of one run."""
@@ -55,10 +75,26 @@ class RemainingTime:
                 return self._means[group].value() * self.cost(cell)
         return self.cost(cell)
 
-    def seconds_left(self, pending: Counter[Cell], jobs: int) -> float:
-        """Return the expected seconds of all pending runs in `jobs` processes."""
-        total = sum(
-            (self.seconds_of(cell) + _OVERHEAD) * count
-            for cell, count in pending.items()
-        )
-        return total / max(jobs, 1)
+    def forecast(
+        self,
+        pending: Counter[Cell],
+        jobs: int,
+        running: Iterable[tuple[Cell, float]] = (),
+    ) -> Forecast:
+        """Return what is left: `pending` runs, in `jobs` processes.
+
+        `running` are the pending runs that have started, with their seconds so far.
+        """
+        started = list(running)
+        expected = {cell: self.seconds_of(cell) + _OVERHEAD for cell in pending}
+        waiting = pending - Counter(cell for cell, _ in started)
+        rests = [
+            max(expected[cell] - elapsed, _MORE * elapsed) for cell, elapsed in started
+        ]
+        work = sum(expected[cell] * count for cell, count in waiting.items())
+        work += sum(rests)
+        # Not less than the longest run, which one process computes alone.
+        longest = max([*(expected[cell] for cell in waiting), *rests], default=0.0)
+        done = self._done + sum(elapsed for _, elapsed in started)
+        share = done / (done + work) if work > 0.0 else 1.0
+        return Forecast(max(work / max(jobs, 1), longest), share)

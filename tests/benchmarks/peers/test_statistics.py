@@ -8,7 +8,7 @@ values = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=9)
 
 
 @given(values)
-def test_the_median_halves_what_lies_between_least_and_greatest(
+def test_the_median_lies_between_the_extremes(
     numbers: list[float],
 ) -> None:
     found = spread(numbers)

@@ -1,7 +1,8 @@
-"""Requests to real workers, in the interpreter that runs the tests.
+"""Requests to workers: of libraries in this process, of small scripts in their own.
 
-Libraries that are not here are tested where RPNB_ENVIRONMENTS names a folder of
-environments, as `python -m peers --environments` takes it.
+Real workers of libraries are started in test_command. Libraries that are not here are
+tested where RPNB_ENVIRONMENTS names a folder of environments, as
+`python -m peers --environments` takes it.
 """
 
 import os
@@ -40,10 +41,12 @@ def file(
 
 
 @pytest.fixture(scope="module", params=["rpnb", "sklearn", "river"])
-def peer(request: pytest.FixtureRequest) -> Iterator[tuple[str, Worker]]:
+def peer(
+    request: pytest.FixtureRequest, worker_here: Any
+) -> Iterator[tuple[str, Worker]]:
     name = request.param
     module = WORKERS / PEERS[name].worker
-    with worker(PEERS[name].label, sys.executable, module) as running:
+    with worker_here(PEERS[name].label, sys.executable, module) as running:
         yield name, running
 
 
@@ -102,22 +105,34 @@ def test_every_learner_predicts_and_has_a_size(
         assert size["peak"] is None or size["peak"] >= 0
 
 
-def test_a_worker_says_its_release_and_survives_a_bad_request(
-    peer: tuple[str, Worker], file: str
+def test_a_worker_reports_its_release(peer: tuple[str, Worker]) -> None:
+    assert peer[1].request("version")["version"][0].isdigit()
+
+
+#: A library of one learner, which predicts the number of the row.
+SCRIPT = """
+def prepare(learner, X, y, M):
+    return len(X)
+def make(learner, p, M, K, seed):
+    return seed
+def test_then_train(learner, model, rows):
+    return [model + row for row in range(rows)]
+"""
+
+
+def test_a_worker_survives_a_bad_request_and_repeats_short_runs(
+    tmp_path: Path, file: str
 ) -> None:
-    name, running = peer
-    assert running.request("version")["version"][0].isdigit()
-    with pytest.raises(WorkerError, match=f"{PEERS[name].label}: .*rows-that-are-not"):
-        running.request("run", **request("rows-that-are-not", "GaussianNB"))
-    running.request("run", **request(file, "GaussianNB", n=5))
-
-
-def test_short_runs_are_repeated(peer: tuple[str, Worker], file: str) -> None:
-    _, running = peer
-    short = request(file, "GaussianNB", n=2)
-    running.request("run", **short)  # the first imports the library
-    reply = running.request("run", **short | {"at_least": 0.5})  # two rows take less
-    assert reply["runs"] > 1
+    module = tmp_path / "small_worker.py"
+    module.write_text(SCRIPT)
+    with worker("Small", sys.executable, module) as running:
+        with pytest.raises(WorkerError, match=r"Small: FileNotFound.*rows-that-are-no"):
+            running.request("run", **request("rows-that-are-not", "any"))
+        reply = running.request("run", **request(file, "any", n=5, seed=3))
+        assert reply["arrays"]["labels"].tolist() == [3, 4, 5, 6, 7]
+        assert reply["runs"] == 1
+        reply = running.request("run", **request(file, "any", n=2, at_least=0.001))
+        assert reply["runs"] > 1
 
 
 def test_a_worker_that_ends_is_reported_with_its_last_words(tmp_path: Path) -> None:
@@ -132,7 +147,7 @@ def test_a_worker_that_ends_is_reported_with_its_last_words(tmp_path: Path) -> N
         running.request("version")
 
 
-def test_what_a_library_prints_is_no_reply_and_a_worker_has_one_processor(
+def test_output_of_a_library_is_not_a_reply_and_a_worker_has_one_processor(
     tmp_path: Path,
 ) -> None:
     module = tmp_path / "noisy_worker.py"

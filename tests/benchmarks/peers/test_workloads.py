@@ -10,7 +10,7 @@ from rpnb.datasets import DatasetError
 
 
 @pytest.mark.parametrize("name", [*DRAWN, "Phishing", "ImageSegments", "synth.Sine"])
-def test_rows_come_by_name_and_seed(name: str) -> None:
+def test_rows_depend_on_name_and_seed(name: str) -> None:
     first, again, other = (workload(name, 80, seed) for seed in (0, 0, 1))
     assert first.X.shape[0] == first.y.shape[0] == 80
     assert np.array_equal(first.X, again.X)
@@ -31,9 +31,7 @@ def test_an_unknown_stream_is_refused() -> None:
 
 
 @given(st.integers(1, 12), st.integers(0, 100), st.floats(-1e6, 1e6))
-def test_scaling_is_what_a_scaler_beside_the_stream_does(
-    n: int, seed: int, offset: float
-) -> None:
+def test_scaling_equals_a_running_scaler(n: int, seed: int, offset: float) -> None:
     X = np.random.default_rng(seed).normal(size=(n, 3)) + offset
     X[:, 1] = 7.0  # never varies
     scaler = import_module("river.preprocessing").StandardScaler()

@@ -12,6 +12,7 @@ from rpnb.cli import main
 
 HEAD = b"a,b,kind\n"
 ROWS = b"".join(f"{i / 7:.3f},{i % 5},{'pq'[i % 2]}\n".encode() for i in range(30_000))
+FEW = ROWS[: ROWS.index(b"\n", 2000) + 1]
 
 
 def truncated() -> bytes:
@@ -27,16 +28,16 @@ def with_row(number: int, row: bytes) -> bytes:
 
 
 BAD: dict[str, tuple[str, Callable[[], bytes], str]] = {
-    "truncated gzip": ("rows.csv.gz", truncated, "the gzip file is cut short"),
+    "truncated gzip": ("rows.csv.gz", truncated, "the gzip file is truncated"),
     "damaged gzip": (
         "rows.csv.gz",
         lambda: b"\x1f\x8b" + b"x" * 100,
-        "not a sound gzip file",
+        "not a valid gzip file",
     ),
     "wrong number of columns": (
         "rows.csv",
         lambda: with_row(20_001, b"1,2"),
-        "row 20001: 2 columns, where there must be 3",
+        "row 20001: 2 columns, expected 3",
     ),
     "NaN": (
         "rows.csv",
@@ -46,7 +47,7 @@ BAD: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "no number": (
         "rows.csv",
         lambda: with_row(20_003, b"1,two,p"),
-        "row 20003, column b: 'two' is no number",
+        "row 20003, column b: 'two' is not a number",
     ),
     "missing label": (
         "rows.csv",
@@ -56,7 +57,7 @@ BAD: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "unknown target": (
         "rows.csv",
         lambda: (HEAD + ROWS).replace(b"kind", b"king"),
-        "there is no column 'kind'; the columns are a, b, king; close to it: 'king'",
+        "there is no column 'kind'; the columns are a, b, king; did you mean 'king'?",
     ),
     "10,000 labels": (
         "rows.csv",
@@ -97,7 +98,7 @@ def test_a_bad_file_is_named_and_nothing_is_written(
         (".", "a folder, not a file"),
     ],
 )
-def test_what_is_no_file_is_named(
+def test_a_missing_file_is_named(
     file: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["run", str(tmp_path / file), "--target", "y", "--format", "csv"]
@@ -128,7 +129,7 @@ def test_files_that_were_there_stay_as_they_were_where_a_run_fails(
     assert [output.read_text() for output in outputs] == ["as it was"] * 3
     assert sorted(tmp_path.iterdir()) == sorted([path, *outputs])
     # With sound rows all of them are replaced.
-    path.write_bytes(HEAD + ROWS[:2000].rpartition(b"\n")[0] + b"\n")
+    path.write_bytes(HEAD + FEW)
     assert main(words) == 0
     assert all(b"as it was" not in output.read_bytes() for output in outputs)
     assert sorted(tmp_path.iterdir()) == sorted([path, *outputs])
@@ -140,7 +141,8 @@ def test_a_full_disk_is_one_line(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "rows.csv"
-    path.write_bytes(HEAD + ROWS)
+    # Predictions of all rows are written in several pieces.
+    path.write_bytes(HEAD + (ROWS if option == "--predictions" else FEW))
     words = ["run", str(path), "--target", "kind", "--model", "OGD", "--quiet"]
     assert main([*words, option, "/dev/full"]) == 2
     out, err = capsys.readouterr()
@@ -152,7 +154,7 @@ def test_the_file_that_is_read_is_never_written_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "rows.csv"
-    path.write_bytes(HEAD + ROWS)
+    path.write_bytes(HEAD + FEW)
     link, hard = tmp_path / "link.csv", tmp_path / "hard.csv"
     link.symlink_to(path)
     hard.hardlink_to(path)
@@ -160,13 +162,13 @@ def test_the_file_that_is_read_is_never_written_to(
     for name in (path, link, hard):
         for option in ("--predictions", "--save", "--report"):
             assert main([*words, option, str(name)]) == 2
-            assert "is the file that is read" in capsys.readouterr().err
-    assert path.read_bytes() == HEAD + ROWS
+            assert "is an input file" in capsys.readouterr().err
+    assert path.read_bytes() == HEAD + FEW
     out = tmp_path / "out"
     again = tmp_path / "again"
     again.symlink_to(out)
     assert main([*words, "--predictions", str(out), "--save", str(again)]) == 2
-    assert "named twice" in capsys.readouterr().err
+    assert "used twice" in capsys.readouterr().err
 
 
 def test_links_pipes_and_devices_are_written_through(
@@ -177,7 +179,7 @@ def test_links_pipes_and_devices_are_written_through(
     from rpnb.baselines import OGD
 
     path = tmp_path / "rows.csv"
-    path.write_bytes(HEAD + ROWS[:2000].rpartition(b"\n")[0] + b"\n")
+    path.write_bytes(HEAD + FEW)
     words = ["run", str(path), "--target", "kind", "--model", "OGD", "--quiet"]
     target, link = tmp_path / "target.csv", tmp_path / "link.csv"
     target.write_text("old")
@@ -197,4 +199,4 @@ def test_links_pipes_and_devices_are_written_through(
     assert main([*words, "--save", str(pipe)]) == 0
     reader.join(20)
     assert pipe.is_fifo()
-    assert OGD.load(received).n_seen_ > 0
+    assert OGD.load(received).n_samples_seen_ > 0

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def run(*words: Any) -> int:
     return main([str(word) for word in words])
 
 
-def test_the_command_learns_what_python_learns(
+def test_the_command_learns_the_same_model_as_python(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("--target", "label", "--quiet", "--json", "--predictions")
@@ -68,7 +69,7 @@ def test_a_saved_model_predicts_and_is_resumed(
     again = tmp_path / "again.rpnb"
     words = ("--load", model, "--target", "label", "--save", again, "--quiet")
     assert run("run", new, *words) == 0
-    assert load(again).n_seen_ == N + 39
+    assert load(again).n_samples_seen_ == N + 39
     capsys.readouterr()
     bad = tmp_path / "bad.csv"
     bad.write_text(lines[0] + "\nRome,s1,yesterday,x,1,bad\n")
@@ -84,7 +85,9 @@ def test_learners_of_numbers_get_codes_and_refuse_native(
     assert run("run", table, *words) == 0
     capsys.readouterr()
     assert run("run", table, *words, "--categorical", "native") == 2
-    assert "PA takes numbers only; use --model Pooled" in capsys.readouterr().err
+    assert (
+        "PA supports only numbers; use --categorical codes" in capsys.readouterr().err
+    )
 
 
 def test_any_learner_takes_columns_as_they_are_with_scale(
@@ -102,7 +105,7 @@ def test_any_learner_takes_columns_as_they_are_with_scale(
     assert run("predict", table, "--load", model, "--quiet") == 0
 
 
-def test_files_with_types_are_read_alike(
+def test_typed_files_are_read_the_same_way(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     frame = pd.read_csv(table, parse_dates=["when"])
@@ -116,3 +119,21 @@ def test_files_with_types_are_read_alike(
         found = json.loads(capsys.readouterr().out)
         figures.append((found["columns"]["dates"], found["learners"][0]["error"]))
     assert figures[0] == figures[1] == figures[2]
+
+
+def test_the_report_names_categories_that_moved(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    path, report = tmp_path / "moved.csv", tmp_path / "moved.html"
+    # One colour comes more often in the second half.
+    colours = np.where(
+        rng.random(2000) < np.repeat([0.1, 0.6], 1000),
+        "red",
+        rng.choice([f"shade {k}" for k in range(60)], 2000),
+    )
+    frame = pd.DataFrame({"colour": colours, "label": rng.choice(["a", "b"], 2000)})
+    frame.to_csv(path, index=False)
+    words = ("--target", "label", "--quiet", "--param", "n_projections=16")
+    assert run("run", path, *words, "--report", report) == 0
+    text = report.read_text(encoding="utf-8")
+    assert re.search(r"red: (\d|1\d)\.\d% → [56]\d\.\d%", text)
+    assert "e+15" not in text  # the number of a category's hash

@@ -35,8 +35,8 @@ def test_alarms_are_in_the_table_in_json_and_in_the_report(
     assert learner["parameters"]["n_estimators"] == 7
     assert main([*words, "--scale", "--report", str(tmp_path / "page.html")]) == 0
     shown = capsys.readouterr().out
-    assert "of the drift detector, at row 8" in shown
-    assert "Each row scaled by the rows before it: RPNB." in shown
+    assert "drift alarm, at row 8" in shown
+    assert "Scaled by the mean and deviation so far: RPNB." in shown
     page = (tmp_path / "page.html").read_text()
     assert "Drift alarms of RPNB" in page
     # In two curves, each for wide screens and for narrow ones, and in their data.
@@ -48,7 +48,7 @@ def test_alarms_are_in_the_table_in_json_and_in_the_report(
 def test_a_learner_with_a_detector_is_saved_and_resumed(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two halves of a file, one after the other, are as the whole file."""
+    """Two halves of a file give the same result as the whole file."""
     head, *rows = path.read_text().splitlines()
     for name, part in (("first.csv", rows[:700]), ("second.csv", rows[700:])):
         (tmp_path / name).write_text("\n".join([head, *part]))

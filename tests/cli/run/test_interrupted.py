@@ -1,4 +1,4 @@
-"""Ctrl-C ends a run cleanly, and what was asked for is written."""
+"""Ctrl-C ends a run cleanly, and the requested files are written."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ TIMEOUT = 120.0
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends signals")
 
 
-def test_ctrl_c_stops_between_chunks_and_writes_what_was_asked(tmp_path: Path) -> None:
+def test_ctrl_c_stops_between_chunks_and_writes_the_outputs(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import rpnb.cli as c; raise SystemExit(c.main())"]
     words = ["run", "-", "--format", "csv", "--target", "y", "--model", "PA"]
     words += ["--chunk-rows", "500", "--predictions", "p.csv", "--save", "m.rpnb"]
@@ -62,7 +62,7 @@ def test_ctrl_c_stops_between_chunks_and_writes_what_was_asked(tmp_path: Path) -
     assert f"Stopped after {n} rows." in err.decode()
     with (tmp_path / "p.csv").open(newline="") as file:
         assert len(list(csv.reader(file))) == n + 1
-    assert PA.load(tmp_path / "m.rpnb").n_seen_ == n
+    assert PA.load(tmp_path / "m.rpnb").n_samples_seen_ == n
     state = read_attached(tmp_path / "m.rpnb", "encoder")
     assert state["categories"]["word"] == [f"w{i}" for i in range(n // 500)]
     assert "The run was stopped" in (tmp_path / "r.html").read_text()

@@ -11,7 +11,8 @@ import pytest
 from rpnb import PooledClassifier, baselines
 from rpnb.cli import main
 from rpnb.cli.learners import make_learners, names_of
-from rpnb.estimators.registry import COMPARED, RPNB
+from rpnb.cli.run.compare import COMPARED
+from rpnb.estimators.registry import RPNB, find_learner
 
 SEEDED = ("RPNB", "OnlineBagging", "OnlineBoosting")
 
@@ -59,12 +60,13 @@ def run(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
     return json.loads(out)
 
 
-def test_the_accurate_learner_is_the_default_and_comes_first(
+def test_the_most_accurate_learner_is_the_default_and_listed_first(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = run(capsys, "run", path, "--target", "kind")
     assert found["learners"][0]["name"] == "Pooled"
     assert COMPARED[:2] == ("Pooled", "RPNB")
+    assert all(find_learner(name) for name in COMPARED)
     assert main(["learners"]) == 0
     listed = capsys.readouterr().out.splitlines()
     assert listed[4].startswith("Pooled ")
@@ -151,8 +153,8 @@ def test_missing_values_go_to_learners_that_take_them(
     assert len(capsys.readouterr().out.splitlines()) == 301
     assert main(["run", str(holes), "--target", "kind", "--model", "PA"]) == 2
     said = capsys.readouterr().err
-    assert "row 1, column v: the value is missing or NaN; --missing mean" in said
-    assert "--model Pooled takes it as it is" in said
+    assert "row 1, column v: the value is missing or NaN; use --missing mean" in said
+    assert "--model Pooled, which supports missing values" in said
     cells[3][1] = "inf"
     holes.write_text("\n".join([head, *map(",".join, cells)]) + "\n")
     assert main(["run", str(holes), "--target", "kind"]) == 2

@@ -50,13 +50,105 @@ def test_one_message_has_all_problems_and_a_command_that_works(
     assert program == "rpnb"
     assert main(fixed) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["columns"]["numbers"] == ["size", "price", "gap"]
-    categories = ["half", "word"] if model == "PA" else ["note", "half", "word"]
+    assert found["columns"]["numbers"] == ["size", "price", "half", "gap"]
+    categories = ["word"] if model == "PA" else ["note", "word"]
     assert list(found["columns"]["categories"]) == categories
     assert found["columns"]["dates"] == ([] if model == "PA" else ["when"])
     assert list(found["columns"]["dropped"]) == more
     assert (found["rows"], found["unlabelled"]) == (117, 3)
-    assert "'-' is taken as missing" in " ".join(found["notes"])
+    assert "'-' means missing" in " ".join(found["notes"])
+
+
+@pytest.mark.parametrize("model", ["Pooled", "PA"])
+@pytest.mark.parametrize("decimal", [".", ","])
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["missing"], "--na missing"),
+        (["not measured"], "--na 'not measured'"),
+        (["missing", "unknown"], "--na missing unknown"),
+        (["missing", "-"], "--na missing"),
+    ],
+)
+def test_a_word_among_numbers_may_be_a_missing_value(
+    words: list[str],
+    option: str,
+    decimal: str,
+    model: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "gone.csv"
+    cells = [f"{i % 9}{decimal}{i}" for i in range(1, 100)]
+    cells[4::20] = (words * 5)[:5]
+    rows = [f"{cell};{'pq'[i % 9 > 4]}\n" for i, cell in enumerate(cells)]
+    path.write_text("size;y\n" + "".join(rows))
+    given = ["run", str(path), "--target", "y", "--json", "--quiet", "--model", model]
+    assert main(given) == 2
+    said = capsys.readouterr().err.splitlines()
+    (line,) = [line for line in said if f"{words[0]!r} is not" in line]
+    assert "row 5, column size: " in line
+    assert f"use {option};" in line
+    assert line.endswith("use --as-category size")
+    if len(said) == 1:
+        fixed = [*given, *shlex.split(option)]
+    else:
+        _, *fixed = shlex.split(said[-1].removeprefix("Try: "))
+    assert main(fixed) == 0
+    assert json.loads(capsys.readouterr().out)["columns"]["numbers"] == ["size"]
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+@pytest.mark.parametrize("gone", ["missing", "-", ""])
+def test_numbers_with_units_are_no_categories(
+    gone: str, decimal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kg.csv"
+    rows = [
+        f"{gone if i % 9 == 4 else f'{70 + i}{decimal}{i % 5} kg'};{'pq'[i % 2]}\n"
+        for i in range(60)
+    ]
+    path.write_text("weight;y\n" + "".join(rows))
+    given = ["run", str(path), "--target", "y", "--json", "--quiet"]
+    found = main(given)
+    said = capsys.readouterr()
+    if decimal == "," or gone == "missing":
+        assert found == 2
+        more = ["--decimal", ","] if decimal == "," else []
+        assert " ".join(more) in said.err
+        if gone == "missing":
+            assert "--na missing" in said.err
+            more += ["--na", "missing"]
+        assert main([*given, *more]) == 0
+        said = capsys.readouterr()
+    columns = json.loads(said.out)
+    assert columns["columns"]["numbers"] == ["weight"]
+    assert any("numbers in kg" in note for note in columns["notes"])
+
+
+def test_few_numbers_with_a_unit_beside_a_word_are_categories(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rooms.csv"
+    cells = ["2 rooms", "3 rooms", "studio", "4 rooms"]
+    rows = [f"{cells[i % 4]},{'pq'[i % 3 == 1]}\n" for i in range(60)]
+    path.write_text("flat,y\n" + "".join(rows))
+    assert main(["run", str(path), "--target", "y", "--json", "--quiet"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["columns"]["categories"] == {"flat": 4}
+
+
+def test_many_words_among_numbers_are_categories(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "codes.csv"
+    cells = [*"1234567", "low", "mid", "high", "top"] * 9
+    rows = [f"{cell},{'pq'[i % 2]}\n" for i, cell in enumerate(cells)]
+    path.write_text("code,y\n" + "".join(rows))
+    assert main(["run", str(path), "--target", "y"]) == 2
+    said = capsys.readouterr().err
+    assert "--na" not in said
+    assert "--as-category code" in said
 
 
 def test_a_single_problem_stays_one_line(
@@ -83,7 +175,7 @@ def test_notations_differ_by_column(
     assert main([*words, "--decimal", "length=,"]) == 2
     assert "there is no column 'length'" in capsys.readouterr().err
     assert main([*words, "--decimal", "size=,", "--thousands", ","]) == 2
-    assert "must be different signs" in capsys.readouterr().err
+    assert "must be different characters" in capsys.readouterr().err
 
 
 def test_more_texts_stand_for_missing_values(
@@ -130,7 +222,7 @@ def test_names_that_occur_twice_are_numbered(
     assert main(words) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["columns"]["numbers"] == ["x", "x.2", "x.3"]
-    assert "names that occur twice are numbered: x.2, x.3" in err
+    assert "repeated column names are numbered: x.2, x.3" in err
 
 
 @pytest.mark.parametrize(
@@ -140,13 +232,13 @@ def test_names_that_occur_twice_are_numbered(
         (["folder"], "folder: a folder, not a file; no file in it has a known format"),
         (["irsi"], "irsi: no such file; did you mean the dataset Iris?"),
         (["irsi", "--target", "y"], "did you mean the dataset Iris?"),
-        (["iris", "--target", "y"], "for the dataset of this name leave out --target"),
+        (["iris", "--target", "y"], "for the dataset of this name omit --target"),
         (["row.csv", "--target", "y"], "no such file; did you mean rows.csv?"),
         (["qqqqqqqq"], "qqqqqqqq: there is no such file"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_is_no_file_is_answered_with_what_may_be_meant(
+def test_a_missing_file_is_answered_with_similar_names(
     words: list[str],
     message: str,
     tmp_path: Path,

@@ -9,7 +9,7 @@ import pytest
 
 from rpnb import RPNBClassifier
 from rpnb.cli import main
-from rpnb.cli.run.command import METRICS
+from rpnb.cli.run.arguments import METRICS
 from rpnb.evaluate import metrics, prequential
 from rpnb.evaluate.metrics import Metric
 
@@ -83,7 +83,7 @@ def test_without_probabilities_the_report_has_no_calibration(
     assert main([*words, "--no-probabilities"]) == 0
     page = report.read_text()
     assert "Calibration" not in page
-    assert ">Reasons</h2>" in page
+    assert ">Explanations</h2>" in page
 
 
 def test_the_metrics_of_the_command_are_those_of_the_package() -> None:

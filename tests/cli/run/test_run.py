@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +213,7 @@ def test_saved_and_loaded_is_as_if_never_stopped(
     ]
     assert (tmp_path / "all.rpnb").read_bytes() == (tmp_path / "2.rpnb").read_bytes()
     model = RPNBClassifier.load(tmp_path / "2.rpnb")
-    assert model.n_seen_ == 400
+    assert model.n_samples_seen_ == 400
 
 
 def test_the_standard_input_is_a_file_too(
@@ -244,7 +245,7 @@ def test_sparse_rows_go_to_learners_that_take_them(
     assert found["learners"][0]["mistakes"] == int(np.sum(predicted != numbers))
     assert found["features"] == 4
     assert main(["run", str(path), "--model", "GaussianNB"]) == 2
-    assert "GaussianNB does not take sparse rows" in capsys.readouterr().err
+    assert "GaussianNB does not support sparse rows" in capsys.readouterr().err
 
 
 def test_declared_classes_are_known_from_the_first_row_on(
@@ -272,11 +273,11 @@ def test_a_table_and_a_report(
     page = report.read_text()
     assert page.startswith("<!DOCTYPE html>")
     assert page.count('<figure class="plot">') == 3  # two curves, and the balance
-    assert "RPNB is wrong in" in page
+    assert "RPNB has an error of" in page
     assert "; the better reference, " in page
-    for title in ("Confusion", "Scores by class", "Class balance", "Learning curves"):
+    for title in ("Scores by class", "Class balance", "Learning curves"):
         assert f">{title}</h2>" in page
-    for title in ("Calibration", "Reasons"):
+    for title in ("Calibration", "Confusion matrix", "Explanations"):
         assert f">{title}</h2>" in page
         assert f">{title}</a>" in page
     assert "Members of the pool" not in page
@@ -296,7 +297,7 @@ def test_the_report_of_a_pool_shows_its_members(path: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("density", "said"), [("log", "are added"), ("product", "are multiplied")]
 )
-def test_the_table_says_which_density_trees_were_run_with(
+def test_the_table_notes_the_density_of_the_trees(
     path: Path, capsys: pytest.CaptureFixture[str], density: str, said: str
 ) -> None:
     words = ["run", str(path), "--target", "kind", "--model", "OnlineBagging"]
@@ -310,7 +311,7 @@ def test_the_table_says_which_density_trees_were_run_with(
     assert f'density="{density}"' in line
 
 
-def test_the_header_names_the_columns_by_what_became_of_them(
+def test_the_header_lists_the_columns_by_their_role(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "rows.csv"
@@ -331,7 +332,7 @@ def test_the_header_names_the_columns_by_what_became_of_them(
     assert found["columns"]["categories"] == {"colour": 2}
 
 
-def test_a_learner_that_learned_nothing_is_told_what_to_try(
+def test_a_learner_that_learned_nothing_gets_advice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "sorted.csv"
@@ -340,7 +341,7 @@ def test_a_learner_that_learned_nothing_is_told_what_to_try(
     words = ["run", str(path), "--target", "y", "--model", "PA", "--quiet"]
     assert main(words) == 0
     said = capsys.readouterr().out
-    assert "PA does not beat “same as last” (0.0200): try --shuffle 1, since" in said
+    assert "PA does not beat “same as last” (0.0200): try --shuffle 1: the" in said
     assert main([*words, "--shuffle", "1"]) == 0
     assert "--shuffle" not in capsys.readouterr().out
 
@@ -352,14 +353,33 @@ def test_a_learner_that_beats_the_references_is_left_alone(
     assert "not beat" not in capsys.readouterr().out
 
 
-def test_a_single_label_is_said_to_be_one(
+def test_the_report_has_the_advice_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, report = tmp_path / "rare.csv", tmp_path / "report.html"
+    lines = [f"{i * i % 7},{i % 11},{'ab'[i * i % 20 == 9]}" for i in range(300)]
+    path.write_text("\n".join(["x,z,y", *lines]) + "\n")
+    words = ["compare", str(path), "--target", "y", "--quiet", "--learners"]
+    assert main([*words, "PA", "OGD", "Perceptron", "--report", str(report)]) == 0
+    said = capsys.readouterr().out
+    first = "PA, OGD and Perceptron do not beat “majority class”"
+    second = "80.0% of the rows have the label 'a': the error hardly reflects"
+    page = unescape(report.read_text("utf-8"))
+    head = page[: page.index("<nav")]
+    for hint in (first, second, "--metrics balanced_accuracy auc average_precision"):
+        assert hint in said
+        assert hint in head
+    assert "sorted by label" not in head
+
+
+def test_a_single_label_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "one.csv"
     file.write_text("a,y\n" + "1,x\n2,x\n" * 20)
     assert main(["run", str(file), "--target", "y", "--quiet"]) == 0
     said = capsys.readouterr().out
-    assert "40 rows, 1 features, 1 class, in the order" in said
+    assert "40 rows, 1 feature, 1 class, in the order" in said
     assert "All rows have the label 'x': nothing can be learned." in said
     assert "not beat" not in said
 
@@ -404,29 +424,29 @@ def test_every_parameter_of_the_estimator_is_an_option(
             ["--model", "RPNB", "--projection", "cauchy"],
             "projection must be one of 'gaussian'",
         ),
-        (["--model", "AROV"], "there is no learner 'AROV'; close to it: AROW"),
+        (["--model", "AROV"], "unknown learner 'AROV' (did you mean AROW"),
         (["--model", "OGD", "--n-estimators", "3"], "--n-estimators is a parameter of"),
-        (["--n-estimators", "3"], "which is not evaluated: add --model RPNB"),
+        (["--n-estimators", "3"], "which is not among the learners: use --model RPNB"),
         (["--model", "PA", "--class-weight", "balanced"], "--class-weight: PA has"),
         (["--model", "AROW", "--param", "D=3"], "AROW has no parameter 'D'"),
         (
             ["--compare", "AROW", "PA", "--param", "C=3"],
-            "--param C=3: of which learner?",
+            "--param C=3 is ambiguous",
         ),
         (["--param", "what"], "--param must be [LEARNER.]name=value"),
-        (["--param", "PA.C=1"], "PA is not evaluated"),
+        (["--param", "PA.C=1"], "PA is not among the learners"),
         (
             ["--model", "RPNB", "--batch-size", "none"],
-            "--batch-size must be a number here",
+            "--batch-size must be a number",
         ),
         (["--compare", "AROW", "PA", "--save", "m"], "--save writes one model"),
         (["--load", "nowhere.rpnb"], "nowhere.rpnb cannot be loaded"),
-        (["--load", "m", "--model", "PA"], "--load resumes the learner of the file"),
+        (["--load", "m", "--model", "PA"], "--load resumes the saved learner"),
         (["--chunk-rows", "0"], "--chunk-rows: must be at least 1"),
         (["--shuffle", "x"], "must be a whole number"),
         (["--predictions", "no/such/folder/p.csv"], "p.csv cannot be written"),
         (["--report", "."], "is a folder"),
-        (["--report", "x", "--save", "x"], "named twice"),
+        (["--report", "x", "--save", "x"], "used twice"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -473,7 +493,7 @@ def test_arrays_and_labels_of_a_chunk_reach_the_learner_as_they_are(path: Path) 
     assert_array_equal(np.concatenate([chunk.y for chunk in chunks]), rows()[1])
 
 
-def test_the_line_says_rows_speed_errors_updates_and_memory() -> None:
+def test_the_line_shows_rows_speed_errors_updates_and_memory() -> None:
     from rpnb.cli.run.stream_progress import StreamProgress, line
 
     state = StreamProgress(

@@ -1,4 +1,4 @@
-"""`--scale`: rows scaled along the stream, by the command line."""
+"""`--scale`: rows scaled online, by the command line."""
 
 import json
 from pathlib import Path
@@ -109,4 +109,6 @@ def test_a_loaded_model_is_scaled_as_it_was(
 ) -> None:
     words = ["run", str(wine), "--target", "kind", "--load", "m", "--scale"]
     assert main(words) == 2
-    assert "it takes no --model, --compare, --scale" in capsys.readouterr().err
+    assert (
+        "cannot be combined with --model, --compare, --scale" in capsys.readouterr().err
+    )

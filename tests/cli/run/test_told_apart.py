@@ -1,4 +1,4 @@
-"""`rpnb compare` says which learners the best one is told apart from."""
+"""`rpnb compare` prints which learners the best one is significantly better than."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def table(tmp_path: Path) -> tuple[Path, np.ndarray, np.ndarray]:
     return path, X, y
 
 
-def test_intervals_are_those_of_prequential_for_all_pairs_at_once(
+def test_intervals_equal_those_of_prequential_for_all_pairs(
     table: tuple[Path, np.ndarray, np.ndarray], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, X, y = table
@@ -52,9 +52,9 @@ def test_intervals_are_those_of_prequential_for_all_pairs_at_once(
     assert "Lowest error: GaussianNB. At 95 % confidence: lower than PA, PA1." in said
 
 
-def test_learners_that_are_alike_are_not_told_apart(
+def test_similar_learners_do_not_differ_significantly(
     table: tuple[Path, np.ndarray, np.ndarray], capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["compare", str(table[0]), "--target", "kind", "--quiet"]
     assert main([*words, "--learners", "PA1", "PA2"]) == 0
-    assert "not told apart from PA" in capsys.readouterr().out
+    assert "not significantly different from PA" in capsys.readouterr().out

@@ -5,15 +5,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles import paper as plain
-from rpnb.core.bayes.combining import (
+from rpnb.core.bayes.model import Model
+from rpnb.core.bayes.statistics import (
     COMBINERS,
+    LEARN_ALL,
+    LEARN_MISTAKES,
     Combiner,
     best_combined,
     combine,
     member_log_posteriors,
 )
-from rpnb.core.bayes.model import Model
-from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.passes.engine import classify, run, scores
 from rpnb.core.projection.matrices import project
 from strategies import make_model, oracle_of
@@ -106,23 +107,25 @@ def trained(rule: Combiner) -> tuple[Model, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("rule", KITTLER)
-def test_a_stream_gives_the_labels_of_the_plain_twin(rule: Combiner) -> None:
+def test_a_stream_gives_the_labels_of_the_oracle(rule: Combiner) -> None:
     model, X, y = trained(rule)
-    twin = oracle_of(model)
+    oracle = oracle_of(model)
     labels = np.empty(60, np.int64)
     run(model, X, y, np.ones(1), LEARN_MISTAKES, labels)
-    assert_array_equal(labels, plain.run(twin, X, y))
-    expected = plain.predict(twin, X)
+    assert_array_equal(labels, plain.run(oracle, X, y))
+    expected = plain.predict(oracle, X)
     assert_array_equal(scores(model, X).argmax(axis=1), expected)
     assert_array_equal(classify(model, X), expected)
 
 
 def test_log_posteriors_are_those_of_equation_five() -> None:
     model, X, y = trained("sum")
-    twin = oracle_of(model)
+    oracle = oracle_of(model)
     run(model, X, y, np.ones(1), LEARN_ALL, np.empty(60, np.int64))
-    plain.run(twin, X, y, learn_all=True)
-    expected = plain.normalise(plain.log_posteriors(twin, plain.project(twin, X[:1])))
+    plain.run(oracle, X, y, learn_all=True)
+    expected = plain.normalise(
+        plain.log_posteriors(oracle, plain.project(oracle, X[:1]))
+    )
     R, scale = model.projection.R, 1.0 / np.sqrt(model.projection.q)
     z = np.empty((1, model.F))
     project(X, np.zeros(1, np.int64), scale, R, z)

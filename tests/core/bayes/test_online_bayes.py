@@ -17,7 +17,7 @@ from rpnb.core.bayes.online_bayes import (
     new_covariances,
     pass_online_bayes,
 )
-from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
+from rpnb.core.bayes.statistics import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from strategies import Stream, streams
 
@@ -52,7 +52,7 @@ def inverse(classes: ClassCovariances, m: int) -> FloatArray:
 
 @pytest.mark.parametrize("learn", [LEARN_ALL, LEARN_MISTAKES])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_compiled_pass_does_as_the_plain_one(learn: int, weighted: bool) -> None:
+def test_the_compiled_pass_equals_the_oracle(learn: int, weighted: bool) -> None:
     for seed in range(3):
         X, y, M = a_stream(seed)
         weight = np.random.default_rng(seed).random(len(X)) * 2.0 + 0.1
@@ -226,7 +226,7 @@ def test_a_class_without_rows_is_one_that_never_learned_them() -> None:
         assert_array_equal(mine, theirs)
 
 
-def test_rows_that_cannot_have_been_learned_are_told() -> None:
+def test_rows_that_cannot_have_been_learned_are_refused() -> None:
     X = np.random.default_rng(2).normal(size=(30, 3))
     classes = class_after(X)
     assert covariance_without(classes, 0, np.vstack([X, X]), np.ones(60)) is None

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rpnb.core.bayes.polynomials import evaluate_polynomials, make_polynomials
-from rpnb.core.bayes.state import LEARN_ALL
+from rpnb.core.bayes.polynomials import (
+    ClassPolynomials,
+    evaluate_polynomials,
+    make_polynomials,
+)
+from rpnb.core.bayes.statistics import LEARN_ALL
 from rpnb.core.passes.engine import run, scores
 from strategies import make_model, well_behaved
 
@@ -44,3 +48,14 @@ def test_forms_beyond_double_precision_are_not_finite() -> None:
         forms = make_polynomials(model, np.arange(2))
     assert not np.isfinite(forms.constant).any()
     assert_array_equal(forms.origin, 0.0)
+
+
+def test_scores_of_a_row_do_not_depend_on_the_rows_beside_it() -> None:
+    rng = np.random.default_rng(5)
+    p, M = 7, 3
+    factors = rng.normal(size=(M, p * (p + 1) // 2 + p))
+    forms = ClassPolynomials(rng.normal(size=p), factors, rng.normal(size=M))
+    X = rng.normal(size=(1500, p))
+    whole = evaluate_polynomials(forms, X)
+    for part in (slice(0, 1), slice(3, 10), slice(700, 1200), slice(100, 1437)):
+        assert_array_equal(evaluate_polynomials(forms, X[part]), whole[part])

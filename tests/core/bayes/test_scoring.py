@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles import paper as plain
 from rpnb.core.bayes.model import Model
-from rpnb.core.bayes.scoring import best_class, score
-from rpnb.core.bayes.state import LEARN_ALL
+from rpnb.core.bayes.statistics import LEARN_ALL, best_class, score
 from rpnb.core.passes.engine import run, scores
 from rpnb.core.projection.matrices import project
 from strategies import Stream, make_model, oracle_of, streams
@@ -31,15 +30,14 @@ def projected(model: Model, X: np.ndarray) -> np.ndarray:
 
 
 def test_the_flat_score_is_the_sum_over_the_members() -> None:
-    # Equation (6) with (5) inside, against the plain twin, up to the uniform prior that
-    # the kernels leave out.
+    # Equation (6) with (5) inside, up to the uniform prior that the kernels leave out.
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(50, 6)), rng.integers(0, 3, 50)
     model = make_model(6, 3, K=40)
-    twin = oracle_of(model)
+    oracle = oracle_of(model)
     run(model, X, y, WEIGHT, LEARN_ALL, np.empty(50, np.int64))
-    plain.run(twin, X, y, learn_all=True)
-    expected = plain.class_scores(twin, X) + 40 * np.log(3)
+    plain.run(oracle, X, y, learn_all=True)
+    expected = plain.class_scores(oracle, X) + 40 * np.log(3)
     assert_allclose(scores(model, X), expected, rtol=1e-11)
 
 
@@ -89,9 +87,9 @@ def test_a_given_class_prior_counts_once_for_each_member() -> None:
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(30, 6)), rng.integers(0, 3, 30)
     model = make_model(6, 3, K=7)
-    twin = oracle_of(model)
+    oracle = oracle_of(model)
     prior = np.log([0.2, 0.5, 0.3])
-    given_prior = replace(twin, log_prior=prior)
+    given_prior = replace(oracle, log_prior=prior)
     model.classes.bias[:] = 7 * prior
     run(model, X, y, WEIGHT, LEARN_ALL, np.empty(30, np.int64))
     plain.run(given_prior, X, y, learn_all=True)

@@ -8,27 +8,24 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles import calibration as plain
 from rpnb._core.streams import (
+    CELL_EDGES,
+    CELL_WIDTH,
     cell_of,
     certain_code,
     is_calibration_row,
     write_codes,
 )
 from rpnb.core.bayes.model import Model, copy_model, merge_statistics
-from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
-from rpnb.core.calibration.cells import (
+from rpnb.core.bayes.statistics import LEARN_ALL, LEARN_MISTAKES
+from rpnb.core.calibration import (
     UNCERTAIN,
     calibration_rows,
-    middles,
-)
-from rpnb.core.calibration.mixture import (
     learn_all_codes,
     merge_calibrations,
     mix_rows,
     new_calibration,
 )
-from rpnb.core.conformal import COVERAGES
-from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.passes.calibrated import empty_thresholds
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.passes.engine import active_scores, run, run_batches, run_scored
 from rpnb.core.passes.screened import ScreenedPass
 from strategies import WEIGHT, Stream, make_model, streams, well_behaved
@@ -52,10 +49,12 @@ def assert_same_calibration(a: Model, b: Model) -> None:
 @example(float("nan"))
 @example(2.0**23 * (1.0 - 2.0**-53))
 def test_a_value_is_within_its_cell(u: float) -> None:
-    low, high = plain.cell_bounds(cell_of(u))
+    cell = cell_of(u)
+    low, high = plain.cell_bounds(cell)
     assert low <= u * plain.UNIT or not u < 2.0**23
     assert u * plain.UNIT < high or not u < 2.0**23
-    assert middles()[cell_of(u) + 1] == (low + high) / 2.0
+    edges = CELL_EDGES[cell : cell + 2]
+    assert [edge * CELL_WIDTH for edge in edges] == [low, high]
 
 
 @given(st.floats(0.0, 1e5), st.floats(0.0, 10.0), st.floats(-1.0, 1.0))
@@ -95,16 +94,16 @@ def test_codes_of_scores_are_learned_as_by_the_formulas(
     y = rng.integers(0, M, 12)
     codes = np.empty((12, M), np.int16)
     write_codes(scores, active, best, 512.0 / (plain.UNIT * 20.0), codes)
-    calibration, twin = new_calibration(), plain.Calibration(20)
+    calibration, oracle = new_calibration(), plain.Calibration(20)
     learn_all_codes(calibration, codes, y)
     for row, m in zip(scores.tolist(), y.tolist(), strict=True):
-        twin.learn(row, active.tolist(), m)
-    assert_allclose(calibration.weights.T, twin.weights, rtol=1e-9)
-    assert_allclose(calibration.thresholds, twin.thresholds, rtol=1e-9)
-    assert calibration.rows[0] == twin.rows
+        oracle.learn(row, active.tolist(), m)
+    assert_allclose(calibration.weights.T, oracle.weights, rtol=1e-9)
+    assert_allclose(calibration.thresholds, oracle.thresholds, rtol=1e-9)
+    assert calibration.rows[0] == oracle.rows
     P = np.empty((12, M))
     mix_rows(calibration.weights, np.where(active, scores, -np.inf), 20.0 / 512.0, P)
-    expected = [twin.predict(row, active.tolist()) for row in scores.tolist()]
+    expected = [oracle.predict(row, active.tolist()) for row in scores.tolist()]
     assert_allclose(P, expected, rtol=1e-9, atol=1e-200)
 
 
@@ -135,8 +134,8 @@ def test_classes_with_equal_scores_are_equally_probable(tied: list[int]) -> None
     P = np.empty((1, 3))
     mix_rows(new_calibration().weights, scores[None, :], 0.1, P)
     P = P[0]
-    twin = plain.Calibration(51.2)
-    assert_allclose(P, twin.predict(scores.tolist(), [True] * 3), rtol=1e-12)
+    oracle = plain.Calibration(51.2)
+    assert_allclose(P, oracle.predict(scores.tolist(), [True] * 3), rtol=1e-12)
     assert (P[tied] == P.max()).all()
     assert_allclose(P.sum(), 1.0, rtol=1e-12)
     if len(tied) == 3:
@@ -146,52 +145,40 @@ def test_classes_with_equal_scores_are_equally_probable(tied: list[int]) -> None
 def oracle_run(
     stream: Stream, learn: int, *, K: int = 20, active: bool = True
 ) -> tuple[plain.Calibration, list[list[float]]]:
-    """Return the slow twin after the stream, and its probabilities before each row."""
+    """Return the oracle after the stream, and its probabilities before each row."""
     model = calibrated(stream, K, active)
     model.calibration = None
-    twin = plain.Calibration(K)
+    oracle = plain.Calibration(K)
     P = []
     for i, m in enumerate(stream.y.tolist()):
         row = stream.X[i : i + 1]
         values = active_scores(model, row)[0].tolist()
         there = model.classes.eligible.tolist()
-        P.append(twin.predict(values, there))
+        P.append(oracle.predict(values, there))
         if m >= 0:
             if is_calibration_row(model.n_seen):
-                twin.learn(values, there, m)
+                oracle.learn(values, there, m)
             run(model, row, stream.y[i : i + 1], WEIGHT, learn, np.empty(1, np.int64))
-    return twin, P
-
-
-def thresholds_after(P: list[list[float]], y: IntArray) -> list[float]:
-    """Return the thresholds after rows with these probabilities before each."""
-    found = [0.0] * len(COVERAGES)
-    for p, m in zip(P, y.tolist(), strict=True):
-        if m >= 0 and p[m] > 0.0:
-            s = min(max(np.log((1.0 - p[m]) / p[m]), -12.0), 12.0)
-            for c, coverage in enumerate(COVERAGES.tolist()):
-                found[c] += 0.2 * (float(s > found[c]) - (1.0 - coverage))
-    return found
+    return oracle, P
 
 
 @pytest.mark.parametrize("active", [True, False])
 def test_mixture_and_thresholds_are_those_of_the_formulas(active: bool) -> None:
     stream = well_behaved(3, 40)
     stream.y[[5, 9]] = -1
-    twin, expected = oracle_run(stream, LEARN_MISTAKES, active=active)
+    oracle, expected = oracle_run(stream, LEARN_MISTAKES, active=active)
     model = calibrated(stream, active=active)
-    P, thresholds = np.empty((40, 3)), empty_thresholds(40)
+    P = np.empty((40, 3))
     labels = np.empty(40, np.int64)
-    run_scored(model, stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels, P, thresholds)
+    run_scored(model, stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels, P)
     assert model.calibration is not None
-    assert_allclose(model.calibration.weights.T, twin.weights, rtol=1e-9)
-    assert_allclose(model.calibration.thresholds, thresholds_after(expected, stream.y))
-    assert model.calibration.rows[0] == twin.rows
+    assert_allclose(model.calibration.weights.T, oracle.weights, rtol=1e-9)
+    assert_allclose(model.calibration.thresholds, oracle.thresholds)
+    assert model.calibration.rows[0] == oracle.rows
     assert_allclose(P, expected, rtol=1e-9)
     # The row of the first class that is known has no probabilities.
     assert_allclose(P.sum(axis=1)[0 if active else 1 :], 1.0, rtol=1e-12)
     assert (P[0] == 0.0).all() != active
-    assert_allclose(thresholds[0], 0.0)
 
 
 @given(
@@ -213,15 +200,11 @@ def test_every_pass_leaves_the_same_calibration(
         run(models[0], X[one], y[one], WEIGHT, learn, labels[0, one])
     ScreenedPass(models[1], X, 16, 8).run(X, y, WEIGHT, learn, labels[1])
     run(models[2], X, y, WEIGHT, learn, labels[2], "exact")
-    P, thresholds = np.empty((y.shape[0], stream.M)), empty_thresholds(y.shape[0])
-    run_scored(models[3], X, y, WEIGHT, learn, labels[3], P, thresholds)
+    P = np.empty((y.shape[0], stream.M))
+    run_scored(models[3], X, y, WEIGHT, learn, labels[3], P)
     run(models[4], X, y, WEIGHT, learn, labels[4])
-    for model in (models[1], models[2], models[4]):
+    for model in models[1:]:
         assert_same_calibration(models[0], model)
-    # Here sets are asked for, and their thresholds follow all rows.
-    assert models[0].calibration is not None
-    assert models[3].calibration is not None
-    assert_array_equal(models[0].calibration.weights, models[3].calibration.weights)
     assert (labels == labels[0]).all()
 
 
@@ -283,8 +266,7 @@ def test_a_mini_batch_is_scored_before_it_is_learned(asked: bool, has: bool) -> 
         model.calibration = None
     labels = np.empty(30, np.int64)
     P = np.empty((30, 3)) if asked else None
-    thresholds = empty_thresholds(30) if asked else None
-    twin, before = plain.Calibration(20), copy_model(model)
+    oracle, before = plain.Calibration(20), copy_model(model)
     run_batches(
         model,
         stream.X,
@@ -294,22 +276,21 @@ def test_a_mini_batch_is_scored_before_it_is_learned(asked: bool, has: bool) -> 
         10,
         labels,
         out=P,
-        thresholds=thresholds,
     )
     expected: list[list[float]] = []
     for start in (0, 10, 20):
         rows = slice(start, start + 10)
         scores = active_scores(before, stream.X[rows]).tolist()
-        expected += [twin.predict(s, [True] * 3) for s in scores] if has else scores
+        expected += [oracle.predict(s, [True] * 3) for s in scores] if has else scores
         for s, m in zip(scores, stream.y[rows].tolist(), strict=True):
-            twin.learn(s, [True] * 3, m)
+            oracle.learn(s, [True] * 3, m)
         part = np.empty(10, np.int64)
         run_batches(
             before, stream.X[rows], stream.y[rows], WEIGHT, LEARN_MISTAKES, 10, part
         )
     if has:
         assert model.calibration is not None
-        assert_allclose(model.calibration.weights.T, twin.weights, rtol=1e-9)
+        assert_allclose(model.calibration.weights.T, oracle.weights, rtol=1e-9)
     if P is not None:
         assert_allclose(P, expected, rtol=1e-9)
 
@@ -320,9 +301,9 @@ def test_without_calibration_rows_have_the_scores_before_they_were_learned() -> 
     for model in models:
         model.calibration = None
     labels, one = np.empty(20, np.int64), np.empty(1, np.int64)
-    found, thresholds = np.empty((20, 3)), empty_thresholds(20)
+    found = np.empty((20, 3))
     args = stream.X, stream.y, WEIGHT, LEARN_ALL
-    run_scored(models[0], *args, labels, found, thresholds)
+    run_scored(models[0], *args, labels, found)
     for i in range(20):
         row = stream.X[i : i + 1]
         assert_allclose(found[i], active_scores(models[1], row)[0], rtol=1e-9)
@@ -337,15 +318,12 @@ def test_other_rules_are_scored_by_the_same_pass(rule: str) -> None:
     labels = np.empty((2, 25), np.int64)
     for model in models:
         model.rule = rule  # type: ignore[assignment]
-    P, thresholds = np.empty((25, 3)), empty_thresholds(25)
+    P = np.empty((25, 3))
     args = stream.X, stream.y, WEIGHT, LEARN_MISTAKES
-    run_scored(models[0], *args, labels[0], P, thresholds)
+    run_scored(models[0], *args, labels[0], P)
     run(models[1], *args, labels[1])
     assert_array_equal(labels[0], labels[1])
-    first, second = (model.calibration for model in models)
-    assert first is not None
-    assert second is not None
-    assert_array_equal(first.weights, second.weights)
+    assert_same_calibration(*models)
 
 
 def test_merged_calibrations_are_averaged() -> None:

@@ -15,6 +15,7 @@ from rpnb.core.columns.categories import (
     MOST_CATEGORIES,
     MOST_INDICATORS,
     NUMBER,
+    ORDERED,
     SHARED_PLACES,
     Categories,
     Layout,
@@ -59,6 +60,28 @@ def test_features_follow_from_the_labelled_rows_before(
             labels.append(int(y[i]))
     again = [features(row, rows, labels, [0, 2], layout) for row in X.tolist()]
     assert_allclose(categories.encode(X), again, rtol=1e-14)
+
+
+def test_an_order_is_a_column_of_places() -> None:
+    X, y = stream(3)
+    order = (2.5, 2.0**52 + 3, 0.0)
+    categories = Categories([0, 2], 3, 7, orders=((), order))
+    assert categories.layout == Layout((NUMBER, ORDERED), 1)
+    places = {value: float(place) for place, value in enumerate(order)}
+    expected = [places.get(value, 1.0) for value in X[:, 2].tolist()]
+    assert_array_equal(categories.learn(X, y, ONE)[:, 2], expected)
+    assert set(expected) == {0.0, 1.0, 2.0}
+    changed = False
+    while categories.kept is not None:
+        more = min(categories.rows_until_look() or 0, len(X))
+        categories.learn(X[:more], np.zeros(more, np.int64), ONE)
+        if categories.seen in LOOKS:
+            categories, kept = categories.looked()
+            changed |= kept is not None
+            if kept is not None:
+                categories.learn(*kept)
+    assert changed
+    assert categories.layout.columns == (6, ORDERED)
 
 
 @settings(max_examples=20)

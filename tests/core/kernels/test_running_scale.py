@@ -1,4 +1,4 @@
-"""Scaling each row by the rows before it: the kernels beside the long way."""
+"""Scaling each row by the rows before it: the kernels against the oracle."""
 
 from typing import NamedTuple
 

@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import paper as plain
 from rpnb._core.passes import score_centred
 from rpnb.core.bayes.model import copy_model
-from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
-from rpnb.core.calibration.mixture import new_calibration
+from rpnb.core.bayes.statistics import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
+from rpnb.core.calibration import new_calibration
 from rpnb.core.passes.blocks import block_rows
 from rpnb.core.passes.engine import (
     batch_probabilities,
@@ -47,16 +47,16 @@ def test_the_exact_pass_is_the_algorithm_of_the_paper(
     stream = well_behaved(seed, n)
     model = make_model(6, 3)
     model.classes.eligible[:] = declared
-    twin = oracle_of(model)
+    oracle = oracle_of(model)
     labels = exact_labels(model, stream, learn)
-    expected = plain.run(twin, stream.X, stream.y, learn_all=learn == LEARN_ALL)
+    expected = plain.run(oracle, stream.X, stream.y, learn_all=learn == LEARN_ALL)
     assert_array_equal(labels, expected)
     K, q = model.projection.K, model.projection.q
-    mean = twin.mean.swapaxes(0, 1).reshape(3, K * q)
-    variance = twin.variance.swapaxes(0, 1).reshape(3, K * q)
+    mean = oracle.mean.swapaxes(0, 1).reshape(3, K * q)
+    variance = oracle.variance.swapaxes(0, 1).reshape(3, K * q)
     assert_allclose(model.gaussians.mean, mean, atol=1e-12)
     assert_allclose(1.0 / model.gaussians.precision, variance, rtol=1e-9)
-    assert_allclose(model.moments.weight + 1.0, twin.n)
+    assert_allclose(model.moments.weight + 1.0, oracle.n)
 
 
 @given(
@@ -104,7 +104,7 @@ def test_a_mistake_changes_the_labels_of_the_rest_of_a_step(step: int) -> None:
     ScreenedPass(two, X, step=step).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
-    # The negative control: rows taken for what the model of the step's start says.
+    # Negative control: a model that learns nothing within a step gives other labels.
     for start in range(0, 300, step):
         rows = slice(start, start + step)
         stale[rows] = classify(fixed, X[rows])
@@ -196,21 +196,21 @@ def test_mini_batches_are_equations_seven_and_eight(
 ) -> None:
     stream = well_behaved(seed, n)
     model = make_model(6, 3)
-    twin = oracle_of(model)
+    oracle = oracle_of(model)
     labels = np.empty(n, np.int64)
     run_batches(model, stream.X, stream.y, WEIGHT, learn, size, labels, block=block)
     expected = plain.run(
-        twin, stream.X, stream.y, batch_size=size, learn_all=learn == LEARN_ALL
+        oracle, stream.X, stream.y, batch_size=size, learn_all=learn == LEARN_ALL
     )
     assert_array_equal(labels, expected)
     assert_allclose(
         model.gaussians.mean,
-        twin.mean.swapaxes(0, 1).reshape(3, model.F),
+        oracle.mean.swapaxes(0, 1).reshape(3, model.F),
         atol=1e-12,
     )
     assert_allclose(
         1.0 / model.gaussians.precision,
-        twin.variance.swapaxes(0, 1).reshape(3, model.F),
+        oracle.variance.swapaxes(0, 1).reshape(3, model.F),
         rtol=1e-9,
     )
     updates = n if learn == LEARN_ALL else int((labels != stream.y).sum())
@@ -324,16 +324,16 @@ def test_a_whole_weight_is_the_row_repeated_in_one_update(
     stream = well_behaved(seed, n)
     weight = np.array(times, dtype=np.float64)
     model = make_model(6, 3)
-    twin = oracle_of(model)
+    oracle = oracle_of(model)
     labels = np.empty(n, np.int64)
     run(model, stream.X, stream.y, weight, LEARN_MISTAKES, labels)
     for i in range(n):
-        assert labels[i] == plain.predict(twin, stream.X[i : i + 1])[0]
+        assert labels[i] == plain.predict(oracle, stream.X[i : i + 1])[0]
         if labels[i] != stream.y[i]:
             copies = np.repeat(stream.X[i : i + 1], times[i], axis=0)
-            plain.update_batch(twin, copies, int(stream.y[i]), np.ones(times[i]))
+            plain.update_batch(oracle, copies, int(stream.y[i]), np.ones(times[i]))
     assert_allclose(
-        model.gaussians.mean, twin.mean.swapaxes(0, 1).reshape(3, -1), atol=1e-12
+        model.gaussians.mean, oracle.mean.swapaxes(0, 1).reshape(3, -1), atol=1e-12
     )
     assert_allclose(model.classes.seen, np.bincount(stream.y, weight, 3))
 

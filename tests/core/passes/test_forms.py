@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rpnb._core.passes import Forms
 from rpnb.core.bayes.model import Model, copy_model
-from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
+from rpnb.core.bayes.statistics import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.passes.choice import Path
 from rpnb.core.passes.engine import run, run_batches, scores

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 from rpnb._core.passes import NO_PROJECTION, run_row
 from rpnb.core.bayes.model import Model, copy_model, fade_all
-from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
+from rpnb.core.bayes.statistics import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.core.passes.engine import classify, run
 from strategies import (

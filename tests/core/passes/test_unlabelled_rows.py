@@ -7,9 +7,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from oracles import paper as plain
-from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.model import Model, copy_model
-from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
+from rpnb.core.bayes.statistics import (
+    COMBINERS,
+    LEARN_ALL,
+    LEARN_MISTAKES,
+    LEARN_NOTHING,
+    Combiner,
+)
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.core.passes.choice import Path
 from rpnb.core.passes.engine import run
@@ -93,7 +98,7 @@ def test_every_pass_predicts_unlabelled_rows_and_learns_the_others(
 
 @pytest.mark.parametrize("rule", COMBINERS)
 @given(st.integers(0, 2**32 - 1), learning)
-def test_every_rule_skips_unlabelled_rows_as_the_plain_algorithm_does(
+def test_every_rule_skips_unlabelled_rows_as_the_oracle_does(
     rule: Combiner, seed: int, learn: int
 ) -> None:
     stream = well_behaved(seed, 30)
@@ -101,13 +106,13 @@ def test_every_rule_skips_unlabelled_rows_as_the_plain_algorithm_does(
     model = make_model(6, 3)
     model.rule = rule
     model.classes.eligible[:] = False
-    twin = oracle_of(model)
+    oracle = oracle_of(model)
     labels = np.empty(30, np.int64)
     run(model, stream.X, y, WEIGHT, learn, labels)
     learn_all = learn == LEARN_ALL
-    assert_array_equal(labels, plain.run(twin, stream.X, y, learn_all=learn_all))
-    assert_array_equal(model.classes.eligible, twin.eligible)
-    assert_array_equal(model.moments.weight, twin.n - 1.0)
+    assert_array_equal(labels, plain.run(oracle, stream.X, y, learn_all=learn_all))
+    assert_array_equal(model.classes.eligible, oracle.eligible)
+    assert_array_equal(model.moments.weight, oracle.n - 1.0)
     assert model.n_seen == np.count_nonzero(y >= 0)
 
 

@@ -1,4 +1,4 @@
-"""Products and factors of matrices, and discriminants, beside NumPy."""
+"""Products and factors of matrices, and discriminants, against NumPy."""
 
 from collections.abc import Callable
 
@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from oracles.pooled.blocks import blank_matrix, place
 from oracles.pooled.members import covariances as oracle
 from rpnb._core.algebra import (
     add_exact_products,
@@ -23,7 +24,7 @@ from rpnb._core.algebra import (
     subtract_outer,
 )
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
-from rpnb.core.pooled.algebra.blocks import blank_matrix, padded, place
+from rpnb.core.pooled.member import padded
 
 
 def in_blocks(matrix: FloatArray) -> FloatArray:
@@ -198,7 +199,7 @@ def test_inner_products_and_combinations_of_packed_rows(n: int, first: int) -> N
         assert_allclose(out, factors.T @ wide, rtol=1e-9, atol=1e-12)
 
 
-def test_discriminants_are_their_twins() -> None:
+def test_discriminants_equal_their_oracle() -> None:
     rng = np.random.default_rng(6)
     y = rng.integers(0, 10, 300)
     rows = rng.normal(size=(300, 32)) + rng.normal(size=(10, 32))[y]

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.late import pool_of, scores_when_predicted
+from rpnb._core.pooled import Pending
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.engine import run, score
-from rpnb.core.pooled.late import block_rows
 from rpnb.core.pooled.member import same_state
 from rpnb.core.pooled.model import (
     PooledModel,
@@ -19,7 +19,7 @@ from rpnb.core.pooled.model import (
     size_of_model,
 )
 
-# Those that take little time where kernels are not compiled.
+# Cheap ones.
 LIGHT = ["binned_bayes", "neighbours", "transitions"]
 NOTHING = np.zeros((0, 0))
 
@@ -52,18 +52,21 @@ def assert_same(a: PooledModel, b: PooledModel) -> None:
 
 
 @pytest.mark.parametrize("delay", [1, 9])
-def test_the_pool_is_its_twin_that_keeps_the_scores_of_predictions(delay: int) -> None:
+def test_the_pool_equals_an_oracle_that_keeps_scores_of_predictions(delay: int) -> None:
     X, y = stream(28)
     model = model_of(delay)
     first = model.pool.weights.copy()
-    scores = scores_when_predicted(model, X, y, delay, block_rows(delay))
+    scores = scores_when_predicted(model, X, y, delay, Pending.block_rows(delay))
+    now = scores_when_predicted(model, X, y, 0, 1)
     learn(model, X, y)
-    twin = pool_of(first, scores, y, delay)
-    assert_allclose(model.pool.weights, twin.w, rtol=1e-8, atol=1e-12)
-    assert_allclose(model.pool.curvature, twin.H, rtol=1e-8)
-    assert_allclose(model.pool.class_terms, [*twin.v, twin.b], rtol=1e-6, atol=1e-12)
+    oracle = pool_of(first, scores, now, y, delay)
+    assert_allclose(model.pool.weights, oracle.w, rtol=1e-8, atol=1e-12)
+    assert_allclose(model.pool.curvature, oracle.H, rtol=1e-8)
     assert_allclose(
-        [model.pool.power[0], model.pool.noise[0]], [twin.power, twin.noise]
+        model.pool.class_terms, [*oracle.v, oracle.b], rtol=1e-6, atol=1e-12
+    )
+    assert_allclose(
+        [model.pool.power[0], model.pool.noise[0]], [oracle.power, oracle.noise]
     )
     wrong = scores.argmax(axis=2) != y[:, None]
     assert_array_equal(model.pool.mistakes[:-1], wrong.sum(axis=0))
@@ -105,13 +108,14 @@ def test_blocks_may_end_anywhere_and_threads_change_nothing(delay: int) -> None:
 
 
 def test_weights_of_fresh_labels_shrink_with_the_delay() -> None:
+    # Without transitions, whose share would fall to the neighbours.
     X, y = stream(200)
     weights = []
-    for delay in (0, 7):
-        model = model_of(delay)
+    for delay in (0, 7, 30):
+        model = new_model(LIGHT[:2], 3, 16, 0, np.arange(3) < 3, 1, delay)
         learn(model, X, y)
         weights.append(model.pool.weights[1])
-    assert weights[1] < weights[0]
+    assert weights[2] < weights[1] < weights[0]
 
 
 def test_classes_join_in_between() -> None:
@@ -128,16 +132,16 @@ def test_classes_join_in_between() -> None:
 
 def test_a_copy_shares_nothing_and_no_size_depends_on_the_rows() -> None:
     model = model_of(2)
-    twin = copy_model(model)
+    copied = copy_model(model)
     size = size_of_model(model)
     assert size > size_of_model(model_of(0))
     X, y = stream(6)
     learn(model, X, y)
     assert size_of_model(model) == size
-    assert twin.late is not None
-    assert twin.late.pending.seen[0] == 0
-    learn(twin, X, y)
-    assert_same(model, twin)
+    assert copied.late is not None
+    assert copied.late.pending.seen[0] == 0
+    learn(copied, X, y)
+    assert_same(model, copied)
 
 
 def test_hashed_rows_are_kept_hashed() -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
+from oracles.pooled.blocks import place
 from oracles.pooled.mini_batches import MiniBatches
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.algebra.blocks import place
 from rpnb.core.pooled.engine import prepare_rows, run, score
 from rpnb.core.pooled.member import MemberRows, same_state
 from rpnb.core.pooled.members import shared_covariance
@@ -26,9 +26,8 @@ from rpnb.core.pooled.mini_batches import (
 from rpnb.core.pooled.model import MEMBERS, PooledModel, copy_model, new_model
 
 MERGEABLE = [name for name, member in MEMBERS.items() if member.MERGEABLE]
-# Those that take little time where kernels are not compiled.
-LIGHT = ["binned_bayes", "transitions"]
-NAMES = MERGEABLE
+# Members of counts only: a mini-batch leaves the bits that its rows would leave.
+COUNTS = ["binned_bayes", "transitions"]
 NOTHING = np.zeros((0, 0))
 NO_LABELS, NO_WEIGHT = np.zeros(0, np.int64), np.zeros(0)
 FIRST, MOST, M, P = 260, 500, 3, 4
@@ -55,7 +54,7 @@ def first_rows(names: tuple[str, ...], n: int, weighted: bool) -> PooledModel:
 
 
 def begun(
-    names: Sequence[str] = NAMES, n: int = FIRST, weighted: bool = False
+    names: Sequence[str] = MERGEABLE, n: int = FIRST, weighted: bool = False
 ) -> PooledModel:
     return copy_model(first_rows(tuple(names), n, weighted))
 
@@ -74,7 +73,7 @@ def block(
 
 
 def same(a: PooledModel, b: PooledModel, names: Sequence[str] = MERGEABLE) -> bool:
-    """Say whether two models are equal to the bit, of members the ones named."""
+    """Whether scale, pool and the named members are equal to the bit."""
     return (
         same_state(a.scale, b.scale)
         and same_state(a.pool, b.pool)
@@ -87,7 +86,7 @@ def same(a: PooledModel, b: PooledModel, names: Sequence[str] = MERGEABLE) -> bo
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_mini_batch_is_its_slow_twin(weighted: bool) -> None:
+def test_a_mini_batch_equals_its_oracle(weighted: bool) -> None:
     X, y, weight = stream(500, weighted)
     # After row 256 all members have learned the first rows with one scale.
     model = begun(n=256, weighted=weighted)
@@ -99,8 +98,8 @@ def test_a_mini_batch_is_its_slow_twin(weighted: bool) -> None:
         some = [rows.raw[where], rows.z[where], rows.low[where], rows.phi[where]]
         return MemberRows._make(some), y[where], weight[where]
 
-    twin = MiniBatches(*part(0, 256), M, columns)
-    twin.continue_pool(model.pool)
+    oracle = MiniBatches(*part(0, 256), M, columns)
+    oracle.continue_pool(model.pool)
     # Class 2 is first met within the first mini-batch; both pass no look at the scale
     # that would change it.
     for start, stop in ((256, 380), (380, 440)):
@@ -110,18 +109,18 @@ def test_a_mini_batch_is_its_slow_twin(weighted: bool) -> None:
             for a, b in ((start, cut), (cut, stop))
         ]
         learn_blocks(model, blocks)
-        twin.learn(*part(start, stop))
-        assert_allclose(model.pool.weights, twin.pool.w, atol=2e-3)
-        terms = [*twin.pool.v, twin.pool.b]
+        oracle.learn(*part(start, stop))
+        assert_allclose(model.pool.weights, oracle.pool.w, atol=2e-3)
+        terms = [*oracle.pool.v, oracle.pool.b]
         assert_allclose(model.pool.class_terms, terms, atol=2e-3)
-        assert_allclose(model.pool.power, twin.pool.power, rtol=1e-3)
-        assert_allclose(model.pool.noise, twin.pool.noise, rtol=1e-3)
-        assert model.pool.seen[0] == twin.pool.seen == stop
-        assert_array_equal(model.pool.active, twin.active)
+        assert_allclose(model.pool.power, oracle.pool.power, rtol=1e-3)
+        assert_allclose(model.pool.noise, oracle.pool.noise, rtol=1e-3)
+        assert model.pool.seen[0] == oracle.pool.seen == stop
+        assert_array_equal(model.pool.active, oracle.active)
     for k, module in enumerate(model.modules):
         found = np.zeros((60, 1, M))
         module.score_rows(model.states[k], part(440, 500)[0], found)
-        expected = [twin.scores(rows, i)[k] for i in range(440, 500)]
+        expected = [oracle.scores(rows, i)[k] for i in range(440, 500)]
         if model.names[k] == "transitions":
             # Of a constant that all classes share, it has none.
             assert_allclose(np.diff(found[:, 0]), np.diff(expected), rtol=1e-9)
@@ -174,7 +173,7 @@ def test_sums_are_those_of_rows_learned_one_by_one() -> None:
     for name, module, mine, its in zip(
         batch.names, batch.modules, batch.states, rows.states, strict=True
     ):
-        if name in LIGHT:
+        if name in COUNTS:
             assert same_state(mine, its)
         if name == "shared_covariance":
             settled = module.merge([its])
@@ -211,7 +210,7 @@ def test_observing_predicts_and_changes_nothing_and_threads_neither() -> None:
 
 def test_a_class_that_was_unknown_moves_no_weight() -> None:
     X, _, _ = stream(FIRST + 40)
-    model = begun(LIGHT)
+    model = begun(COUNTS)
     before = copy_model(model)
     y = np.full(40, 2)
     learn_blocks(model, [block(model, X[FIRST:], y)])
@@ -223,7 +222,7 @@ def test_a_class_that_was_unknown_moves_no_weight() -> None:
 
 def test_without_a_scale_rows_are_learned_one_by_one() -> None:
     X, y, weight = stream(FIRST)
-    rows = new_model(LIGHT, P, 16, 0, np.zeros(M, np.bool_), 1)
+    rows = new_model(COUNTS, P, 16, 0, np.zeros(M, np.bool_), 1)
     batch = copy_model(rows)
     assert not has_scale(batch)
     blocks = [block(batch, X[:150], y[:150]), block(batch, X[150:], y[150:])]
@@ -248,7 +247,7 @@ def test_hashed_rows_are_hashed_once() -> None:
 
 
 def test_the_scale_looks_once_at_the_last_rows() -> None:
-    model = begun(LIGHT, 256)
+    model = begun(COUNTS, 256)
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(400, P)), rng.integers(0, 2, 400)
     X[:, 1] += 1e3

@@ -1,4 +1,4 @@
-"""Features, scales, hashing and the pool, beside NumPy and slow twins."""
+"""Features, scales, hashing and the pool, against NumPy and oracles."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.stats import kstest
 
-from oracles.pooled.pool import Pool as Twin
+from oracles.pooled.pool import Pool as OraclePool
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
 from rpnb.core.pooled import features, pool, scale
 from rpnb.core.pooled.engine import prepare_rows
-from rpnb.core.pooled.hashing import HASHED, draw_places
 from rpnb.core.pooled.member import same_state
-from rpnb.core.pooled.model import new_model
+from rpnb.core.pooled.model import HASHED, draw_places, new_model
 
 NO_SCORES = np.zeros((0, 0, 0))
 EMPTY = np.zeros((0, 0))
@@ -203,8 +202,29 @@ def test_hashed_rows_keep_inner_products_and_are_alike_dense_and_sparse() -> Non
 # The pool
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_pool_is_its_twin(weighted: bool) -> None:
+def test_means_predict_where_labels_are_noisy_and_steps_where_they_change() -> None:
+    """α falls where steps are noise, and rises again when the best member changes."""
+    n, change = 6000, 4000
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, n)
+    scores = rng.normal(size=(n, 4, 2))
+    best = np.where(np.arange(n) < change, 0, 3)
+    scores[np.arange(n), best, y] += 1.0
+    made = pool.begin(np.full(4, 0.25), np.ones(2, np.bool_))
+    mix = []
+    for first in range(0, n, 50):
+        part = slice(first, first + 50)
+        labels = np.empty(50, np.int64)
+        pool.pool_rows(
+            made, scores[part], y[part], np.ones(50), labels, EMPTY, NO_SCORES
+        )
+        mix.append(made.mix[0])
+    assert mix[change // 50 - 1] < 0.5
+    assert max(mix[change // 50 :]) > 0.7
+
+
+@pytest.mark.parametrize(("weighted", "seen"), [(False, 0), (True, 0), (False, 7900)])
+def test_the_pool_equals_its_oracle(weighted: bool, seen: int) -> None:
     K, M, n = 4, 5, 300
     rng = np.random.default_rng(0)
     weight = rng.choice([0.5, 1.0, 40.0], n) if weighted else np.ones(n)
@@ -213,20 +233,27 @@ def test_the_pool_is_its_twin(weighted: bool) -> None:
     scores[np.arange(n), 1, y] += 3.0
     scores[np.arange(n), 2, y] += 1.0
     first = np.full(K, 0.25)
-    ours, twin = pool.begin(first, np.ones(M, np.bool_)), Twin(first, M)
+    ours, oracle = pool.begin(first, np.ones(M, np.bool_)), OraclePool(first, M)
+    ours.seen[0] = oracle.seen = seen
     labels, logs = np.empty(n, np.int64), np.empty((n, M))
     pool.pool_rows(ours, scores, y, weight, labels, logs, NO_SCORES)
     mistakes = np.zeros(K)
     for i in range(n):
-        assert_allclose(np.exp(logs[i]), twin.given_out(scores[i]), rtol=1e-8)
-        assert labels[i] == twin.posterior(scores[i]).argmax()
+        assert_allclose(np.exp(logs[i]), oracle.probabilities(scores[i]), rtol=1e-8)
+        assert labels[i] == oracle.probabilities(scores[i]).argmax()
         mistakes += weight[i] * (scores[i].argmax(axis=1) != y[i])
-        twin.learn(scores[i], y[i], weight=weight[i])
-    assert_allclose(ours.weights, twin.w, rtol=1e-9, atol=1e-12)
-    assert_allclose(ours.curvature, twin.H, rtol=1e-9)
-    assert_allclose(ours.class_terms, [*twin.v, twin.b], rtol=1e-8, atol=1e-14)
-    assert_allclose(ours.class_curvature, [*twin.h_v, twin.h_b], rtol=1e-9)
-    assert_allclose([ours.power[0], ours.noise[0]], [twin.power, twin.noise])
+        oracle.learn(scores[i], y[i], weight=weight[i])
+    assert_allclose(ours.weights, oracle.w, rtol=1e-9, atol=1e-12)
+    assert_allclose(ours.curvature, oracle.H, rtol=1e-9)
+    assert_allclose(ours.class_terms, [*oracle.v, oracle.b], rtol=1e-8, atol=1e-14)
+    assert_allclose(ours.class_curvature, [*oracle.h_v, oracle.h_b], rtol=1e-9)
+    assert_allclose(ours.mean_weights, oracle.mean_w, rtol=1e-9)
+    assert_allclose(
+        ours.mean_terms, [*oracle.mean_v, oracle.mean_b], rtol=1e-8, atol=1e-14
+    )
+    assert_allclose([ours.mix[0], ours.mix_curvature[0]], [oracle.mix, oracle.h_mix])
+    assert_allclose([ours.power[0], ours.noise[0]], [oracle.power, oracle.noise])
+    assert_allclose(ours.class_weight, np.bincount(y, weight))
     assert_array_equal(ours.mistakes[:-1], mistakes)
     assert ours.mistakes[-1] == weight[labels != y].sum()
     assert ours.seen[1] == (labels != y).sum()
@@ -248,6 +275,18 @@ def test_scores_far_below_the_best_keep_their_order_and_have_a_limit() -> None:
     assert (np.diff(odds) < 0.0).all()
     assert odds.min() >= -12.0 - 1e-9
     assert_allclose(odds[:3], -below[:3])
+
+
+def test_noise_does_not_hide_the_order_of_rows_of_a_rare_class() -> None:
+    made = pool.begin(np.ones(1), np.ones(2, np.bool_))
+    made.class_weight[:] = [9990.0, 10.0]
+    made.noise[0] = 0.02
+    scores = np.zeros((2, 1, 2))
+    scores[:, 0, 1] = [-5.5, -5.9]  # 0.004 and 0.003, below half of the noise
+    labels, logs = np.empty(2, np.int64), np.empty((2, 2))
+    nothing = np.zeros(0, np.int64), np.zeros(0)
+    pool.pool_rows(made, scores, *nothing, labels, logs, scores[:0])
+    assert_allclose(logs[0, 1] - logs[1, 1], 0.4, atol=0.01)
 
 
 def test_classes_that_are_not_active_are_never_predicted() -> None:
@@ -286,7 +325,7 @@ def test_scores_of_classes_that_are_not_active_leave_no_trace(odd: float) -> Non
 
 
 @pytest.mark.parametrize("M", [2, 5, 6, 13])
-def test_rows_that_were_scored_beforehand_are_learned_as_others(M: int) -> None:
+def test_rows_scored_in_advance_are_learned_as_others(M: int) -> None:
     K, n = 3, 30
     rng = np.random.default_rng(M)
     y, weight = rng.integers(0, M, n), rng.choice([0.5, 1.0], n)
@@ -324,8 +363,11 @@ def test_what_a_class_adds_does_not_depend_on_when_it_is_declared() -> None:
     assert same_state(known, later)
     swapped = pool.grow_classes(known, np.array([2, -1, 0]), active)
     assert_array_equal(swapped.class_terms[:, [0, 2]], known.class_terms[:, [2, 0]])
+    assert_array_equal(swapped.mean_terms[:, [0, 2]], known.mean_terms[:, [2, 0]])
     assert_array_equal(swapped.class_terms[:, 1], 0.0)
+    assert_array_equal(swapped.mean_terms[:, 1], 0.0)
     assert_array_equal(swapped.class_curvature[:, 1], [400.0] * K + [60.0])
+    assert_array_equal(swapped.class_weight, known.class_weight[[2, 1, 0]] * [1, 0, 1])
 
 
 def test_terms_of_classes_are_slower_where_labels_are_late() -> None:
@@ -344,15 +386,20 @@ def test_pools_merge_by_their_curvature() -> None:
         one.class_terms[:] = w
         one.class_curvature[:] = h
         one.power[0], one.power_curvature[0], one.noise[0] = w, h, w
+        one.mix[0], one.mix_curvature[0] = w, h
+        one.mean_weights[:], one.mean_terms[:] = w, -w
         one.seen[:] = 7
         one.mistakes[:], one.weight[:] = 3.0, 8.0
+        one.class_weight[:] = [5.0, 3.0]
         one.active[:] = [True, w > 0.5]
         pools.append(one)
     merged = pool.merge(pools)
-    for field in (merged.weights, merged.class_terms, merged.power):
+    for field in (merged.weights, merged.class_terms, merged.power, merged.mix):
         assert_allclose(field, 0.65)
-    for field in (merged.class_curvature, merged.power_curvature):
+    for field in (merged.class_curvature, merged.power_curvature, merged.mix_curvature):
         assert_allclose(field, 60.0)
+    assert_allclose(merged.mean_weights, 0.5)  # as many rows in both
+    assert_allclose(merged.mean_terms, -0.5)
     assert_allclose(merged.curvature, 60.0 * np.eye(2))
     assert_allclose(merged.noise, 0.5)
     assert merged.active.all()
@@ -361,6 +408,7 @@ def test_pools_merge_by_their_curvature() -> None:
     assert [*merged.seen, *less.seen] == [14, 14, 7, 7]
     assert [*merged.mistakes, *less.mistakes] == [6.0] * 3 + [3.0] * 3
     assert [*merged.weight, *less.weight] == [16.0, 8.0]
+    assert [*merged.class_weight, *less.class_weight] == [10.0, 6.0, 5.0, 3.0]
 
 
 def test_the_history_keeps_every_second_entry_once_it_is_full() -> None:
@@ -376,7 +424,7 @@ def test_the_history_keeps_every_second_entry_once_it_is_full() -> None:
         pool.pool_rows(
             ours, scores[part], y[part], np.ones(1), labels, EMPTY, NO_SCORES
         )
-        expected.append([i + 1, i + 1, *ours.mistakes, *ours.weights])
+        expected.append([i + 1, i + 1, *ours.mistakes, *pool.weights_in_use(ours)])
     # Full after 128 rows, and again after 128 + 64 · 2.
     assert list(ours.clock) == [64 + (n - 256) // 4, 4]
     assert_array_equal(ours.history[: ours.clock[0]], expected[3::4])

@@ -11,7 +11,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rpnb.core.kernels.arrays import BoolArray, FloatArray
 from rpnb.core.pooled.engine import member_scores, run, score
 from rpnb.core.pooled.model import MEMBERS, new_model
-from rpnb.core.pooled.reasons import Game, log_odds, member_terms, shapley_values
+from rpnb.core.pooled.reasons import (
+    Game,
+    given_out,
+    log_odds,
+    member_terms,
+    shapley_values,
+)
 
 
 def quadratic(m: int, seed: int) -> tuple[Game, FloatArray]:
@@ -106,5 +112,9 @@ def test_terms_of_the_members_add_up_to_what_the_pool_predicts() -> None:
     terms = member_terms(model.pool, member_scores(model, X))
     assert terms.shape == (n, len(model.outputs) + 1, M + 1)
     total = log_odds(terms)
-    assert_array_equal(total[:, :M].argmax(axis=1), labels)
+    given = given_out(model.pool, total)
+    assert_array_equal(given[:, :M].argmax(axis=1), labels)
     assert_allclose(total, terms.sum(axis=1), atol=1e-12)
+    logs = np.empty((n, M + 1))
+    score(model, X, labels, logs, ordered=False)
+    assert_allclose(given, np.exp(logs), atol=1e-12)

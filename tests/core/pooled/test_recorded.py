@@ -31,25 +31,26 @@ def test_members_learn_now_and_the_pool_from_the_scores_of_then() -> None:
     X, y = stream(40)
     model = model_of(0)
     learn(model, X[:10], y[:10])
-    twin_of = copy_model(model)
+    copied = copy_model(model)
     first = copy_model(model_of(0)).pool.weights.copy()
     # All rows are predicted now; their labels come much later, in another order.
     _, _, scores = predict_recorded(model, X[10:])
     order = np.random.default_rng(0).permutation(30)
-    late = learn_recorded(
-        model, X[10:][order], y[10:][order], np.ones(30), scores[order]
-    )
+    learn_recorded(model, X[10:][order], y[10:][order], np.ones(30), scores[order])
     labels = np.empty(30, np.int64)
-    run(twin_of, X[10:][order], y[10:][order], np.ones(30), labels, NOTHING, 1)
-    for one, two in zip(late.states, twin_of.states, strict=True):
+    run(copied, X[10:][order], y[10:][order], np.ones(30), labels, NOTHING, 1)
+    for one, two in zip(model.states, copied.states, strict=True):
         assert same_state(one, two)
-    assert not same_state(late.pool, twin_of.pool)
+    assert not same_state(model.pool, copied.pool)
     # The pool by its equations: the first ten rows as they came, then the others.
-    again, seen = model_of(0), []
-    for t in range(10):
-        seen.append(predict_recorded(again, X[t : t + 1])[2][0])
+    again, now = model_of(0), []
+    rows = np.concatenate([np.arange(10), 10 + order])
+    for t in rows:
+        now.append(predict_recorded(again, X[t : t + 1])[2][0])
         learn(again, X[t : t + 1], y[t : t + 1])
-    all_scores = np.concatenate([seen, scores[order]])
-    twin = pool_of(first, all_scores, np.concatenate([y[:10], y[10:][order]]), 0)
-    assert_allclose(late.pool.weights, twin.w, rtol=1e-8, atol=1e-12)
-    assert_allclose(late.pool.curvature, twin.H, rtol=1e-8)
+    then = np.concatenate([now[:10], scores[order]])
+    oracle = pool_of(first, then, np.array(now), y[rows], 0)
+    assert_allclose(model.pool.weights, oracle.w, rtol=1e-8, atol=1e-12)
+    assert_allclose(model.pool.curvature, oracle.H, rtol=1e-8)
+    terms = [*oracle.v, oracle.b]
+    assert_allclose(model.pool.class_terms, terms, rtol=1e-6, atol=1e-12)

@@ -21,9 +21,8 @@ from rpnb._core.passes import (
     score_centred,
 )
 from rpnb._core.projection import project
-from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.model import Model, copy_model
-from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
+from rpnb.core.bayes.statistics import COMBINERS, LEARN_ALL, LEARN_MISTAKES, Combiner
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.rows import RowBlock, RowTable
 from rpnb.core.passes.engine import classify, learn_all, run, run_batches, scores
@@ -254,12 +253,12 @@ def test_every_distribution_runs_the_algorithm_of_the_paper(
         rng.random((n, 6)) < 0.8
     )
     model = make_model(6, 3, distribution=distribution)
-    twin = oracle_of(model)
+    oracle = oracle_of(model)
     labels = np.empty(n, np.int64)
     run_batches(model, csr_array(X), y, WEIGHT, learn, size, labels)
-    expected = plain.run(twin, X, y, batch_size=size, learn_all=learn == LEARN_ALL)
+    expected = plain.run(oracle, X, y, batch_size=size, learn_all=learn == LEARN_ALL)
     assert_array_equal(labels, expected)
-    mean: FloatArray = twin.mean.swapaxes(0, 1).reshape(3, model.F)
+    mean: FloatArray = oracle.mean.swapaxes(0, 1).reshape(3, model.F)
     assert_allclose(model.gaussians.mean, mean, atol=1e-12)
     dense = make_model(6, 3, distribution=distribution)
     run_batches(dense, X, y, WEIGHT, learn, size, labels)

@@ -1,4 +1,4 @@
-"""The fingerprint of a projection tells projections apart, however they are kept."""
+"""The fingerprint identifies a projection, however it is stored."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""References that use only labels, and counts of rows, beside plain loops."""
+"""References that use only labels, and counts of rows, against plain loops."""
 
 import numpy as np
 import pytest

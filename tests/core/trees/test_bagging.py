@@ -1,4 +1,4 @@
-"""Online bagging: its weights, its votes, and the plain ensemble beside it."""
+"""Online bagging: its weights, its votes, and the ensemble of the oracle."""
 
 from itertools import pairwise
 from math import e, factorial
@@ -14,7 +14,7 @@ from oracles.tree_ensembles import bagging_votes, poisson, uniform
 from oracles.trees import Tree, first_largest
 from rpnb._core.trees import draw_poisson, fill_row_words, pass_tree
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.trees.bagging import Draws, fill_labels, pass_bagging
+from rpnb.core.trees.ensembles import Draws, fill_labels, pass_bagging
 from rpnb.core.trees.records import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
@@ -28,9 +28,8 @@ from strategies import mixtures
 
 SEED = 0x0123456789ABCDEF
 EAGER = TreeParameters(grace=25.0, confidence=0.3, tie=0.15)
-# Rows that go through a member at a time, and what tells draws from boosting's.
-BLOCK = 256
-PURPOSE = 1
+BLOCK = 256  # rows that go through a member at a time
+PURPOSE = 1  # of random words; boosting draws with another
 NO_LABELS = np.zeros(0, np.int64)
 
 
@@ -58,7 +57,8 @@ def run(
     votes = np.zeros((len(X), forest.leaves.counts.class_weight.shape[1]))
     weight = np.ones(1) if weight is None else weight
     draws = Draws(SEED, member, row)
-    return pass_bagging(forest, rules, draws, X, y, weight, True, votes), votes
+    pass_bagging(forest, rules, draws, X, y, weight, True, votes)
+    return forest, votes
 
 
 def predict(forest: Forest, rules: TreeParameters, X: FloatArray) -> FloatArray:
@@ -127,7 +127,7 @@ def test_words_of_different_purposes_differ() -> None:
 
 @pytest.mark.parametrize("density", [DENSITY_LOG, DENSITY_PRODUCT])
 @pytest.mark.parametrize("base", ["tree", "bayes"])
-def test_the_compiled_ensemble_does_as_the_plain_one(density: int, base: str) -> None:
+def test_the_compiled_ensemble_equals_the_oracle(density: int, base: str) -> None:
     rules = EAGER._replace(density=density)
     if base == "bayes":
         rules = rules._replace(leaf=LEAF_BAYES, grows=False)
@@ -244,9 +244,9 @@ def test_rows_that_do_not_fit_are_refused() -> None:
         {"weight": weight[:3]},
     ):
         given: dict[str, Any] = {"draws": draws, "X": X, "y": y, "weight": weight}
-        given |= {"votes": votes, **change}
+        given |= {"learn": True, "votes": votes, **change}
         with pytest.raises(ValueError, match=r"must|count from 0|no class"):
-            pass_bagging(forest, EAGER, learn=True, **given)
+            pass_bagging(forest, EAGER, *given.values())
     with pytest.raises(ValueError, match="a label for each row"):
         fill_labels(votes, np.zeros(3, np.int64))
     with pytest.raises(ValueError, match="count from 0"):

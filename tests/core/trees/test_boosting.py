@@ -1,4 +1,4 @@
-"""Online boosting: its draws, its record, and the plain ensemble beside it."""
+"""Online boosting: its draws, its record, and the ensemble of the oracle."""
 
 from itertools import pairwise
 from math import log
@@ -13,9 +13,10 @@ from oracles.tree_ensembles import Boosting, poisson, uniform
 from oracles.trees import Tree, first_largest
 from rpnb._core.trees import draw_poisson, fill_row_words, influence
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.trees.bagging import Draws, fill_labels
-from rpnb.core.trees.boosting import (
+from rpnb.core.trees.ensembles import (
+    Draws,
     MemberAccuracy,
+    fill_labels,
     new_member_accuracy,
     pass_boosting,
 )
@@ -38,7 +39,7 @@ NO_LABELS = np.zeros(0, np.int64)
 
 
 def a_stream(seed: int, n: int = 300) -> tuple[FloatArray, IntArray]:
-    """Rows of three classes that overlap, so that every member errs."""
+    """Rows of three classes that overlap, so that every member makes mistakes."""
     return mixtures(seed, n, apart=2.0)
 
 
@@ -57,9 +58,7 @@ def run(
     votes = np.zeros((len(X), forest.leaves.counts.class_weight.shape[1]))
     weight = np.ones(1) if weight is None else weight
     draws = Draws(SEED, 0, row)
-    forest = pass_boosting(
-        forest, record, rules, draws, pure, X, y, weight, learn, votes
-    )
+    pass_boosting(forest, record, rules, draws, pure, X, y, weight, learn, votes)
     return forest, votes
 
 
@@ -124,7 +123,7 @@ def test_influence(right: float, wrong: float, expected: float) -> None:
 @pytest.mark.parametrize("density", [DENSITY_LOG, DENSITY_PRODUCT])
 @pytest.mark.parametrize("pure", [False, True])
 @pytest.mark.parametrize("base", ["tree", "bayes"])
-def test_the_compiled_ensemble_does_as_the_plain_one(
+def test_the_compiled_ensemble_equals_the_oracle(
     density: int, pure: bool, base: str
 ) -> None:
     rules = EAGER._replace(density=density)

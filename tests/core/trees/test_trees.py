@@ -1,4 +1,4 @@
-"""Hoeffding trees: compared with the plain tree, and their invariants."""
+"""Hoeffding trees: against the oracle, and their invariants."""
 
 import copy
 import pickle
@@ -99,7 +99,7 @@ def assert_same_bits(a: Forest, b: Forest) -> None:
 def splits_by_row(
     rules: TreeParameters, X: FloatArray, y: IntArray, weight: FloatArray, M: int
 ) -> tuple[Forest, list[tuple[int, int, float]]]:
-    """Learn row by row, and say at which rows which splits were made."""
+    """Learn row by row; return the splits as (row, attribute, threshold)."""
     forest = new_forest(1, M, X.shape[1])
     splits: list[tuple[int, int, float]] = []
     for i in range(len(X)):
@@ -135,7 +135,7 @@ def assert_same_leaves(forest: Forest, tree: Tree) -> None:
 @both_densities
 @pytest.mark.parametrize("leaf", [LEAF_MAJORITY, LEAF_BAYES, LEAF_ADAPTIVE])
 @pytest.mark.parametrize("weights", ["ones", "counts", "fractions"])
-def test_the_compiled_tree_does_as_the_plain_one(
+def test_the_compiled_tree_equals_the_oracle(
     density: int, leaf: int, weights: str
 ) -> None:
     rules = EAGER._replace(density=density, leaf=leaf)
@@ -155,7 +155,7 @@ def test_the_compiled_tree_does_as_the_plain_one(
         forest, splits = splits_by_row(rules, X, y, weight, 5)
         assert splits == tree.splits
         made += len(splits)
-        if leaf == LEAF_ADAPTIVE:  # the plain tree keeps tallies in any case
+        if leaf == LEAF_ADAPTIVE:  # the oracle keeps tallies in any case
             assert_same_leaves(forest, tree)
         again, votes = learn(new_forest(1, 5, 3), rules, X, y, weight)
         assert_allclose(votes, expected, rtol=1e-9, atol=1e-12)
@@ -165,7 +165,7 @@ def test_the_compiled_tree_does_as_the_plain_one(
 
 
 @both_densities
-def test_constant_attributes_are_as_in_the_plain_tree(density: int) -> None:
+def test_constant_attributes_are_as_in_the_oracle(density: int) -> None:
     rules = EAGER._replace(density=density)
     X, y = a_stream(3, n=200)
     X[:, 1] = 4.0
@@ -325,7 +325,7 @@ def test_an_attribute_without_variance_admits_its_only_value(density: int) -> No
 
 
 def two_blocks(n: int) -> tuple[FloatArray, IntArray]:
-    """Two classes that the first attribute tells apart."""
+    """Two classes, separable by the first attribute."""
     rng = np.random.default_rng(0)
     y = np.arange(n) % 2
     X = rng.normal(size=(n, 2))
@@ -384,7 +384,7 @@ def test_of_equal_attributes_the_last_is_taken_and_only_in_a_tie() -> None:
 
 
 def test_thresholds_that_leave_a_side_almost_empty_have_no_merit() -> None:
-    """Attributes that tell outliers only are alike, and in a tie the last is taken."""
+    """Attributes that separate only outliers tie, and the last one is taken."""
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 402)
     X = np.round(rng.normal(size=(402, 2)))

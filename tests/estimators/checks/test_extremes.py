@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from estimators.snapshots import snapshot, state_of
 from estimators.streams import blobs, rows, small
-from rpnb.core.bayes.combining import COMBINERS
+from rpnb.core.bayes.statistics import COMBINERS
 
 N = 48
 PLAIN, y = blobs(1, N)

@@ -1,3 +1,5 @@
+"""Names of features: numbers that are equal exactly if the names are."""
+
 from collections.abc import Hashable
 from enum import StrEnum
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Columns of frames that are no numbers are refused by name; numbers pass."""
+"""Non-numeric columns of frames are refused by name; numbers pass."""
 
 from typing import Any
 
@@ -25,14 +25,17 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    ("name", "library"),
+    [
+        *((name, "pandas") for name in BAD),
+        *((name, "polars") for name in BAD if name != "mixed"),  # it has none of these
+    ],
+)
 def test_a_column_that_holds_no_numbers_is_named(name: str, library: str) -> None:
     values, what = BAD[name]
     X: Any = pandas.DataFrame({"a": [1.0, 2.0, 3.0], name: values})
     if library == "polars":
-        if name == "mixed":
-            pytest.skip("polars has no such columns")
         X = polars.from_pandas(X)
     with pytest.raises(ValueError, match=f"column '{name}' holds {what}"):
         make("PA").partial_fit(X, [0, 1, 0])
@@ -41,7 +44,7 @@ def test_a_column_that_holds_no_numbers_is_named(name: str, library: str) -> Non
 @pytest.mark.parametrize("name", GOOD)
 def test_columns_of_numbers_pass_whatever_their_type(name: str) -> None:
     X = pandas.DataFrame({"a": [1.0, 2.0, 3.0], name: GOOD[name]})
-    assert make("PA").partial_fit(X, [0, 1, 0]).n_seen_ == 3
+    assert make("PA").partial_fit(X, [0, 1, 0]).n_samples_seen_ == 3
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

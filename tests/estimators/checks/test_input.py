@@ -204,7 +204,7 @@ def test_missing_names_are_worth_a_warning() -> None:
     for call in (lambda: model.predict(X), lambda: model.partial_fit(X, y)):
         with pytest.warns(UserWarning, match="X does not have valid feature names"):
             call()
-    assert model.n_seen_ == 80
+    assert model.n_samples_seen_ == 80
 
 
 def test_names_that_were_never_learned_are_worth_a_warning() -> None:

@@ -182,7 +182,7 @@ def test_what_shaped_the_state_cannot_change_while_it_lives(name: str) -> None:
     model = small().fit(X, y)
     before, good = snapshot(model), getattr(model, name)
     model.set_params(**{name: CHANGES[name]})
-    message = rf"{name} was {good!r} when learning began and is .* start anew"
+    message = rf"{name} was {good!r} when learning began and is .* start again"
     for learn in (model.partial_fit, model.predict_then_learn):
         with pytest.raises(ValueError, match=message):
             learn(X, y)
@@ -207,7 +207,7 @@ def test_given_priors_cannot_change_either_but_may_be_equal() -> None:
         model.set_params(class_prior=equal).partial_fit(X, labels)
         with pytest.raises(ValueError, match=r"class_prior was .* when learning began"):
             model.set_params(class_prior=other).partial_fit(X, labels)
-        assert model.n_seen_ == 80
+        assert model.n_samples_seen_ == 80
 
 
 def test_given_priors_may_be_any_mapping() -> None:
@@ -229,7 +229,7 @@ def test_changeable_parameters_may_change_at_any_time() -> None:
     model = small().fit(X, y)
     updates = model.n_updates_
     model.set_params(update="all", batch_size=None, temperature=2.0).partial_fit(X, y)
-    assert (model.n_seen_, model.n_updates_) == (80, updates + 40)
+    assert (model.n_samples_seen_, model.n_updates_) == (80, updates + 40)
 
 
 @pytest.mark.parametrize(

@@ -117,11 +117,11 @@ BAD_ROWS: dict[str, tuple[Any, str]] = {
     ),
     "a pandas frame with some sparse columns": (
         FRAME.astype({"c": pandas.SparseDtype(float, 0.0)}),
-        "X has sparse columns and dense ones, such as 'a': make all sparse",
+        "X has sparse columns and dense ones, such as 'a': make all columns sparse",
     ),
     "a sparse pandas frame that leaves out ones": (
         FRAME.astype(pandas.SparseDtype(float, 1.0)),
-        r"X has a sparse column, 'a', with fill value 1\.0: what .* must be 0",
+        r"X has a sparse column, 'a', with fill value 1\.0: the fill value must be 0",
     ),
     "a sparse vector": (
         scipy.sparse.csr_array(X[0]),
@@ -191,7 +191,7 @@ def test_a_model_that_has_seen_nothing_has_no_predictions_and_no_counts() -> Non
     for ask in ASKING.values():
         with pytest.raises(NotFittedError, match=r"This RPNBClassifier .* not fitted"):
             ask(model, X)
-    for name in ("n_seen_", "n_updates_", "n_components_"):
+    for name in ("n_samples_seen_", "n_updates_", "n_components_"):
         with pytest.raises(AttributeError, match=f"no {name} before it has seen data"):
             getattr(model, name)
     assert not hasattr(model, "classes_")

@@ -98,7 +98,9 @@ def test_what_is_left_of_a_base_cannot_be_told(forgetful: int) -> None:
     model, other, base = (small(forgetting=window).fit(X, y) for window in windows)
     before = snapshot(model)
     name = ("this model", "other", "base")[forgetful]
-    with pytest.raises(ValueError, match=rf"{name} forgets \(forgetting=50.0\)"):
+    with pytest.raises(
+        ValueError, match=rf"{name} has forgetting=50\.0, so it is unknown"
+    ):
         model.merge(other, base=base)
     assert snapshot(model) == before
     model.merge(other)

@@ -18,7 +18,10 @@ from rpnb import RPNBClassifier
 def assert_same_knowledge(one: RPNBClassifier, other: RPNBClassifier) -> None:
     """The two hold the same, up to rounding in the statistics."""
     assert one.classes_.tolist() == other.classes_.tolist()
-    assert (one.n_seen_, one.n_updates_) == (other.n_seen_, other.n_updates_)
+    assert (one.n_samples_seen_, one.n_updates_) == (
+        other.n_samples_seen_,
+        other.n_updates_,
+    )
     for a, b in zip(one._state.moments, other._state.moments, strict=True):
         assert_allclose(a, b, rtol=1e-9, atol=1e-11)
     for a, b in zip(one._state.gaussians, other._state.gaussians, strict=True):
@@ -151,10 +154,10 @@ MISFITS: dict[str, Any] = {
     "another type": lambda: "a model",
 }
 MESSAGES = {
-    "another prior mean": "has another prior: Prior.mean=0.1",
-    "another prior variance": "has another prior",
-    "another prior weight": "has another prior",
-    "another floor": "has another prior",
+    "another prior mean": "has a different prior: Prior.mean=0.1",
+    "another prior variance": "has a different prior",
+    "another prior weight": "has a different prior",
+    "another floor": "has a different prior",
     "labels of another family": "the other model holds text, but .* are numbers",
     "nothing learned": "has not seen any data yet",
     "another type": "must be an RPNBClassifier, got 'a model'",
@@ -169,7 +172,7 @@ def test_a_model_that_does_not_fit_is_refused_and_nothing_changes(
     model, fitting, wrong = small().fit(X, y), small().fit(X, y), MISFITS[misfit]()
     before = snapshot(model)
     other, base = (wrong, None) if place == "other" else (fitting, wrong)
-    message = MESSAGES.get(misfit, "has other projections: merging needs the same")
+    message = MESSAGES.get(misfit, "has different projections: merging needs equal")
     if misfit != "labels of another family":
         message = f"^{place} {message}"
     error = TypeError if misfit == "another type" else ValueError
@@ -199,12 +202,12 @@ def test_models_with_other_feature_names_are_refused() -> None:
     model = small().fit(frame, y)
     before = snapshot(model)
     for rows in (frame[list("badc")], frame.rename(columns={"a": "z"}), X):
-        with pytest.raises(ValueError, match="other has other feature names"):
+        with pytest.raises(ValueError, match="other has different feature names"):
             model.merge(small().fit(rows, y))
-        with pytest.raises(ValueError, match="base has other feature names"):
+        with pytest.raises(ValueError, match="base has different feature names"):
             model.merge(copy.deepcopy(model), base=small().fit(rows, y))
     assert snapshot(model) == before
-    assert model.merge(small().fit(frame, y)).n_seen_ == 120
+    assert model.merge(small().fit(frame, y)).n_samples_seen_ == 120
 
 
 def test_a_base_from_which_one_of_the_two_cannot_stem_is_refused() -> None:

@@ -20,7 +20,7 @@ from estimators.streams import (
     small,
 )
 from oracles import paper as plain
-from rpnb.core.bayes.combining import COMBINERS
+from rpnb.core.bayes.statistics import COMBINERS
 
 # The plain twin
 
@@ -63,7 +63,7 @@ def test_labels_and_statistics_are_those_of_the_plain_algorithm(
 @pytest.mark.parametrize("rule", COMBINERS)
 def test_scores_are_those_of_the_plain_algorithm(rule: Any) -> None:
     X, y = blobs(10, 80)
-    model = small(combiner=rule).fit(X, y, shuffle=False)
+    model = small(combiner=rule, shuffle=False).fit(X, y)
     twin = oracle_for(model, declared=[0, 1, 2])
     plain.run(twin, X, y)
     expected = plain.class_scores(twin, X)
@@ -103,7 +103,10 @@ def test_order_inside_a_mini_batch_does_not_matter(size: int | None) -> None:
     first = one.predict_then_learn(X, y, classes=[0, 1, 2])
     second = other.predict_then_learn(X[order], y[order], classes=[0, 1, 2])
     assert_array_equal(first[order], second)
-    assert (one.n_seen_, one.n_updates_) == (other.n_seen_, other.n_updates_)
+    assert (one.n_samples_seen_, one.n_updates_) == (
+        other.n_samples_seen_,
+        other.n_updates_,
+    )
     for a, b in zip(one._state.moments, other._state.moments, strict=True):
         assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
@@ -185,7 +188,7 @@ def test_only_mistakes_are_learned_and_only_in_their_own_class() -> None:
         assert model.n_updates_ == updates + (not right)
         mistakes += int(not right)
     assert 0 < mistakes < 100
-    assert model.n_seen_ == 130
+    assert model.n_samples_seen_ == 130
 
 
 def test_the_variance_floor_is_the_smallest_variance_used() -> None:

@@ -38,13 +38,13 @@ def test_a_whole_weight_is_the_row_repeated_in_one_update(
     assert_same_statistics(weighted, repeated)
     assert_allclose(weighted._state.classes.seen, repeated._state.classes.seen)
     assert_array_equal(weighted.predict(X), repeated.predict(X))
-    assert weighted.n_seen_ == np.count_nonzero(weight)
+    assert weighted.n_samples_seen_ == np.count_nonzero(weight)
 
 
 def test_a_weighted_mistake_is_one_update_with_that_weight() -> None:
     X, y = blobs(1, 80)
     weight = np.random.default_rng(0).uniform(0.1, 4.0, 80)
-    model = small().fit(X, y, sample_weight=weight, shuffle=False)
+    model = small(shuffle=False).fit(X, y, sample_weight=weight)
     twin = oracle_for(model, declared=[0, 1, 2])
     mistakes = 0
     for i in range(80):
@@ -219,5 +219,5 @@ def test_weights_count_in_predict_then_learn_and_row_by_row() -> None:
     with pytest.raises(TypeError, match="sample_weight must be a finite number above"):
         whole.learn_one(X[0], y[0], "2")  # type: ignore[arg-type]
     assert state_of(whole) == before
-    whole.learn_one(X[0], 7, 2.5)  # a new class goes the long way
+    whole.learn_one(X[0], 7, 2.5)  # a new class falls back to `partial_fit`
     assert whole.classes_.tolist() == [0, 1, 2, 7]

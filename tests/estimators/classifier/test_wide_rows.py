@@ -162,7 +162,7 @@ def test_a_file_whose_projections_would_be_others_is_refused(
     model = small(projection=distribution).fit(X, y)
     object.__setattr__(model._state.projection, "seed", 4)
     model.save(tmp_path / "model")
-    with pytest.raises(ModelFileError, match="are not those it was saved with"):
+    with pytest.raises(ModelFileError, match="are not those of the saved model"):
         RPNBClassifier.load(tmp_path / "model")
 
 
@@ -196,7 +196,7 @@ def test_shards_of_sparse_streams_are_merged(distribution: Distribution) -> None
         right.partial_fit(kind[40:], y[40:])
         parts.append(left.merge(right, base=base))
     assert state_of(parts[0]) == state_of(parts[1])
-    with pytest.raises(ValueError, match="has other projections"):
+    with pytest.raises(ValueError, match="has different projections"):
         base.merge(small(projection=distribution, random_state=8).fit(X, y))
 
 

@@ -1,4 +1,4 @@
-"""Models saved and loaded: the same to the bit, written whole or not at all."""
+"""Models saved and loaded: the same to the bit, written atomically."""
 
 import copy
 import os
@@ -106,7 +106,7 @@ def test_parameters_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
-    whole, in_parts = small().fit(X, y, shuffle=False), small()
+    whole, in_parts = small(shuffle=False).fit(X, y), small(shuffle=False)
     for row in range(90):
         in_parts.partial_fit(X[row : row + 1], y[row : row + 1], classes=range(5))
     first = saved(whole, tmp_path).read_bytes()

@@ -1,4 +1,4 @@
-"""`rpnb.load`: a model file says itself which class it is of."""
+"""`rpnb.load` finds the class of a model in its file."""
 
 from pathlib import Path
 

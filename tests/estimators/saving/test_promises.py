@@ -120,7 +120,7 @@ def test_saving_waits_for_learning(tmp_path: Path) -> None:
     assert np.array_equal(GaussianNB.load(path).predict(X), model.predict(X))
 
 
-def test_copies_have_locks_of_their_own() -> None:
+def test_copies_have_their_own_locks() -> None:
     model = GaussianNB()
     with lock_of(model):
         for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):  # noqa: S301 - our own

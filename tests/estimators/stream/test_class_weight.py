@@ -12,8 +12,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.baselines import GaussianNB, OnlineBayes
 from rpnb.estimators.mini_batches import learn_mini_batches
+from rpnb.estimators.protocol import predicted_then_learned
 from rpnb.estimators.stream.class_weights import balanced_weights
-from rpnb.estimators.stream.validated_rows import ValidatedRows
+from rpnb.labels import LabelIndex
 from rpnb.preprocessing import RunningScaler, make_stream_pipeline
 
 rng = np.random.default_rng(0)
@@ -48,7 +49,7 @@ def running(y: Any) -> Any:
 
 
 def states(model: Any) -> list[Any]:
-    metadata, arrays = model._export_state(model._state)
+    metadata, arrays = model._learner().export(model._state)
     return [metadata, *(arrays[name].tolist() for name in sorted(arrays))]
 
 
@@ -89,10 +90,13 @@ def test_balanced_weights_follow_the_rows_so_far_however_they_are_cut(
 def test_fit_balances_as_scikit_learn_does(make: Any) -> None:
     weight = compute_sample_weight("balanced", Y)
     one, two = make(class_weight="balanced"), make()
-    one.fit(X, Y, shuffle=False)
-    two.fit(X, Y, sample_weight=weight, shuffle=False)
+    for model in (one, two):  # a pipeline's learner, and no detector, shuffles
+        for name in {"shuffle", "learner__shuffle"} & {*model.get_params()}:
+            model.set_params(**{name: False})
+    one.fit(X, Y)
+    two.fit(X, Y, sample_weight=weight)
     assert_array_equal(one.predict(X), two.predict(X))
-    one.fit(X, Y)  # counts begin anew
+    one.fit(X, Y)  # counts start again
     assert one._class_counts.sum() == 120
 
 
@@ -118,8 +122,9 @@ def test_single_rows_files_and_evaluation_weigh_alike(
         two.learn_one(x, label)
     assert states(one) == states(two)
     three = make(class_weight=given).partial_fit(X[:60], Y[:60])
-    numbers = np.searchsorted(three.classes_, Y[60:])
-    ValidatedRows(three, X[60:]).predict_then_learn(numbers)
+    predicted_then_learned(
+        three, X[60:], LabelIndex().coded(Y[60:]), None, checked=True
+    )
     assert states(three) == states(one)
 
 

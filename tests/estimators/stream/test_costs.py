@@ -163,14 +163,14 @@ def test_learners_without_probabilities_refuse_costs(name: str) -> None:
         (np.zeros(9), r"got shape \(9,\)"),
         (
             {"odd": 2.0},
-            "costs names the class 'odd'; there are 'rare', 'some', 'usual'",
+            "costs names the class 'odd', but the classes are 'rare', 'some', 'usu",
         ),
         ({"rare": -2.0}, "costs of 'rare' must be"),
         ("cheap", "costs must be a matrix of real numbers"),
         (COSTS * np.nan, r"got nan for true class 'rare' and prediction 'rare'"),
         (
             COSTS * 1e200,
-            r"size 1e\+100 at most, got 4.9\d*e\+200 for true class 'rare' and",
+            r"at most ±1e\+100, got 4.9\d*e\+200 for true class 'rare' and",
         ),
     ],
 )
@@ -183,8 +183,8 @@ def test_what_are_no_costs_is_refused_and_nothing_learned(
             method(X, costs=costs)
     with pytest.raises(ValueError, match=message):
         model.predict_then_learn(X, Y, costs=costs)
-    assert model.n_seen_ == N
+    assert model.n_samples_seen_ == N
     with pytest.raises(ValueError, match="4 classes"):
         model.predict_then_learn(X[:2], ["new", "rare"], costs=COSTS)
-    assert model.n_seen_ == N
+    assert model.n_samples_seen_ == N
     assert check_costs(COSTS.tolist(), model.classes_).dtype == np.float64

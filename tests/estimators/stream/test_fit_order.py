@@ -16,7 +16,7 @@ from rpnb.baselines import AROW, NoChange, OnlineBagging
 from rpnb.estimators.stream.labelled_rows import drawn_order
 
 LOADERS: dict[str, tuple[Callable[..., Any], int]] = {
-    # How many orders it takes until the mean score says something.
+    # Number of orders for a reliable mean score.
     "iris": (load_iris, 12),
     "wine": (load_wine, 24),
     "digits": (load_digits, 2),
@@ -37,8 +37,8 @@ def test_rows_sorted_by_class_score_like_shuffled_ones(name: str) -> None:
         for kind, (rows, shuffle) in enumerate(
             [(by_class, True), (shuffled, False), (by_class, False)]
         ):
-            model = RPNBClassifier(100, random_state=seed)
-            model.fit(X[rows], y[rows], shuffle=shuffle)
+            model = RPNBClassifier(100, shuffle=shuffle, random_state=seed)
+            model.fit(X[rows], y[rows])
             scores[kind, seed] = model.score(X, y)
     safe, reference, naive = scores.mean(axis=1)
     assert abs(safe - reference) < 0.02
@@ -58,18 +58,19 @@ def test_the_order_follows_from_the_seed(learner: str, tmp_path: Path) -> None:
     make, weight = MAKERS[learner], np.arange(1.0, 61.0)
     order = drawn_order(getattr(make(), "random_state", 0), 60)
     assert_array_equal(np.sort(order), np.arange(60))
+    ordered = make().set_params(shuffle=False)
     if learner in ("RPNB", "pooled"):
         drawn = make().fit(X, y, sample_weight=weight)
-        same = make().fit(X[order], y[order], weight[order], shuffle=False)
+        same = ordered.fit(X[order], y[order], weight[order])
     else:
-        drawn, same = make().fit(X, y), make().fit(X[order], y[order], shuffle=False)
+        drawn, same = make().fit(X, y), ordered.fit(X[order], y[order])
     for name, model in (("drawn", drawn), ("same", same)):
-        model.save(tmp_path / name)
+        model.set_params(shuffle=True).save(tmp_path / name)
     assert (tmp_path / "drawn").read_bytes() == (tmp_path / "same").read_bytes()
 
 
 def test_the_given_order_is_kept_on_request_and_by_partial_fit() -> None:
-    kept = small().fit(X, y, shuffle=False)
+    kept = small(shuffle=False).fit(X, y)
     stream = small().partial_fit(X, y, classes=np.unique(y))
     assert state_of(kept) == state_of(stream)
     assert state_of(kept) != state_of(small().fit(X, y))
@@ -86,12 +87,12 @@ def test_names_of_features_are_learned_and_weights_of_zero_leave_rows_out() -> N
     weight = np.where(y == 0, 0.0, 1.0)
     model = small().fit(frame, y, sample_weight=weight)
     assert model.feature_names_in_.tolist() == frame.columns.tolist()
-    assert model.n_seen_ == int(weight.sum())
+    assert model.n_samples_seen_ == int(weight.sum())
 
 
 def test_an_order_that_is_no_truth_value_is_refused() -> None:
     model = small().fit(X, y)
     before = state_of(model)
     with pytest.raises(TypeError, match="shuffle must be True or False, got 'no'"):
-        model.fit(X, y, shuffle="no")  # type: ignore[arg-type]
+        model.set_params(shuffle="no").fit(X, y)
     assert state_of(model) == before

@@ -5,6 +5,7 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +13,13 @@ from sklearn.exceptions import NotFittedError
 
 from estimators.snapshots import snapshot, state_of
 from estimators.streams import FAMILIES, blobs, families, rules, seeds, small
+from rpnb import PooledClassifier
 
 X, y = blobs(1, 60)
+
+
+def small_pool(**parameters: Any) -> PooledClassifier:
+    return PooledClassifier(n_projections=16, window=32, random_state=0, **parameters)
 
 
 @given(seeds, families, rules, st.sampled_from([1, 4, None]))
@@ -33,6 +39,53 @@ def test_the_short_way_gives_what_the_long_way_gives(
         short.learn_one(rows[i], labels[i])
         long.partial_fit(rows[i : i + 1], labels[i : i + 1])
     assert state_of(short) == state_of(long)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("weight", [None, "balanced"])
+@pytest.mark.parametrize("learner", [small, small_pool])
+def test_a_plain_row_is_learned_as_one_that_is_checked_at_length(
+    learner: Any, weight: Any, family: str
+) -> None:
+    labels = FAMILIES[family][y]
+    plain, listed = learner(class_weight=weight), learner(class_weight=weight)
+    for model in plain, listed:
+        model.partial_fit(X[:9], labels[:9])
+    for i in range(9, 60):
+        one = slice(i, i + 1)
+        found = plain.predict_then_learn(X[one], labels[one])
+        assert found == listed.predict_then_learn(X[one].tolist(), labels[one].tolist())
+        assert found.dtype == plain.classes_.dtype
+    assert state_of(plain) == state_of(listed)
+
+
+UNPLAIN: dict[str, tuple[Any, Any, str]] = {
+    "NaN": (np.array([[0, np.nan, 0, 0]]), y[:1], r"NaN \(row 0, column 1\)"),
+    "too large": (np.array([[0, 0, 1e151, 0]]), y[:1], r"1e\+151, too large"),
+    "too short": (np.ones((1, 3)), y[:1], "3 features, but RPNBC.* expecting 4"),
+    "no class": (X[:1], np.array([True]), "y holds booleans"),
+    "two labels": (X[:1], y[:2], "1 rows and y has 2 labels"),
+    "masked": (np.ma.masked_equal(X[:1], X[0, 0]), y[:1], "X .*mask"),
+    "masked label": (X[:1], np.ma.masked_equal(y[:1], y[0]), "y .*mask"),
+}
+
+
+@pytest.mark.parametrize("kind", UNPLAIN)
+def test_a_table_of_one_row_is_refused_like_any_other(kind: str) -> None:
+    row, label, message = UNPLAIN[kind]
+    model = small().fit(X, y)
+    before = snapshot(model)
+    for learn in model.partial_fit, model.predict_then_learn:
+        with pytest.raises(ValueError, match=message):
+            learn(row, label)
+    assert snapshot(model) == before
+
+
+def test_a_row_without_the_names_that_the_model_learned_still_warns() -> None:
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = small().fit(frame, y)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict_then_learn(X[:1], y[:1])
 
 
 # Few rows, so that many come back while they are remembered.
@@ -143,7 +196,7 @@ def test_a_changed_parameter_is_noticed_the_short_way_too() -> None:
     model.set_params(n_estimators=7, update="never")
     with pytest.raises(ValueError, match="update must be one of"):
         model.learn_one(X[0], 1)
-    assert model.n_seen_ == 60
+    assert model.n_samples_seen_ == 60
 
 
 def test_threads_that_predict_at_the_same_time_get_the_labels_of_one() -> None:
@@ -168,10 +221,10 @@ def test_threads_that_predict_at_the_same_time_get_the_labels_of_one() -> None:
 def test_a_boolean_is_not_the_class_one() -> None:
     small().learn_one(X[0], True)
     model = small().fit(X, y)
-    before = model.n_seen_
+    before = model.n_samples_seen_
     with pytest.raises(ValueError, match="holds booleans"):
         model.learn_one(X[0], True)
-    assert model.n_seen_ == before
+    assert model.n_samples_seen_ == before
 
 
 @pytest.mark.parametrize("x", [None, 3.0, [[1.0, 2.0]]])

@@ -1,5 +1,6 @@
 """What every classifier of a stream shares, shown on the simplest one there is."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
@@ -15,27 +16,36 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.schema import StateSchema, reals
 from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.estimators.stream.learner import Shapes
+from rpnb.estimators.stream.learner import Learner, Shapes
 
 X, y = blobs(1, 80)
 
 
 @final
-class Majority(StreamClassifier[FloatArray]):
+class Majority(StreamClassifier):
     """Predicts the class that was most frequent so far; its state is their counts."""
 
-    _accepts_sparse = True
+    last: Any
 
     def __init__(self, handicap: float = 0.0) -> None:
         self.handicap = handicap
 
-    def _new_state(
-        self, p: int, classes: NDArray[Any], declared: IntArray
-    ) -> FloatArray:
-        unseen = np.full(classes.shape[0], -1)
-        return self._rearrange_classes(np.zeros(0), unseen, classes, declared)
+    def _learner(self) -> "CountLearner":
+        return CountLearner(self)
 
-    def _rearrange_classes(
+
+@final
+@dataclass
+class CountLearner(Learner[FloatArray]):
+    given: Majority
+
+    accepts_sparse = True
+
+    def begin(self, p: int, classes: NDArray[Any], declared: IntArray) -> FloatArray:
+        unseen = np.full(classes.shape[0], -1)
+        return self.grow(np.zeros(0), unseen, classes, declared)
+
+    def grow(
         self,
         state: FloatArray,
         source: IntArray,
@@ -46,7 +56,7 @@ class Majority(StreamClassifier[FloatArray]):
         counts[declared] = np.maximum(counts[declared], 0.0)
         return counts
 
-    def _learn(
+    def learn(
         self,
         state: FloatArray,
         X: Any,
@@ -54,32 +64,32 @@ class Majority(StreamClassifier[FloatArray]):
         weight: FloatArray,
         labels: IntArray | None,
     ) -> None:
-        self.last = X
+        self.given.last = X
         for i, m in enumerate(y):
             if labels is not None:
                 labels[i] = state.argmax() if state.max() >= 0 else -1
             state[m] = max(state[m], 0.0) + weight[i % weight.shape[0]]
 
-    def _classify(self, state: FloatArray, X: NDArray[Any]) -> IntArray:
+    def classify(self, state: FloatArray, X: NDArray[Any]) -> IntArray:
         return np.full(X.shape[0], state.argmax())
 
-    def _row_counts(self, state: FloatArray) -> tuple[int, int]:
+    def row_counts(self, state: FloatArray) -> tuple[int, int]:
         total = int(np.maximum(state, 0.0).sum())
         return total, total
 
-    def _export_state(self, state: FloatArray) -> tuple[dict[str, Any], Any]:
+    def export(self, state: FloatArray) -> tuple[dict[str, Any], Any]:
         return {}, {"counts": state}
 
-    def _state_schema(self, state: Any, shapes: Shapes, M: int, p: int) -> StateSchema:
+    def schema(self, state: Any, shapes: Shapes, M: int, p: int) -> StateSchema:
         return StateSchema({"counts": reals(M, infinite=True)})
 
-    def _import_state(
-        self, metadata: dict[str, Any], arrays: Any, M: int, p: int
+    def restore(
+        self, metadata: dict[str, Any], arrays: Any, classes: Any, p: int
     ) -> FloatArray:
         counts: FloatArray = arrays["counts"]
         return counts
 
-    def _copy(self, state: FloatArray) -> FloatArray:
+    def copy(self, state: FloatArray) -> FloatArray:
         return state.copy()
 
 
@@ -99,7 +109,7 @@ def test_labels_are_numbered_whatever_they_are_and_whenever_they_come(
     assert predictions.tolist() == one_by_one
     assert_array_equal(whole._state, np.bincount(y))
     assert_array_equal(single._state, np.bincount(y))
-    assert (whole.n_seen_, whole.n_updates_) == (80, 80)
+    assert (whole.n_samples_seen_, whole.n_updates_) == (80, 80)
     most = FAMILIES[family][np.bincount(y).argmax()]
     assert whole.predict(X[:2]).tolist() == [most, most]
 
@@ -115,7 +125,7 @@ def test_what_may_change_is_for_the_classifier_to_say() -> None:
     model = Majority().fit(X, y).set_params(handicap=1.0)
     with pytest.raises(ValueError, match=r"handicap was 0\.0 when learning began"):
         model.partial_fit(X, y)
-    assert model.fit(X, y).n_seen_ == 80
+    assert model.fit(X, y).n_samples_seen_ == 80
 
 
 def test_weights_are_for_those_that_can_weigh() -> None:
@@ -148,7 +158,7 @@ def test_sparse_rows_arrive_row_after_row_and_without_doubles() -> None:
     doubled = scipy.sparse.csr_array((data, [2, 2, 3, 0], [0, 2, 4]), (2, 4))
     model = Majority()
     for X in (rows, doubled):
-        model.fit(X, ["a", "b"], shuffle=False)
+        model.fit(X, ["a", "b"])
         assert type(model.last) is scipy.sparse.csr_array
         assert model.last.has_canonical_format
         assert model.last.toarray().tolist() == [[0, 0, 3, 0], [8, 0, 0, 4]]
@@ -169,7 +179,7 @@ def test_a_bad_value_in_sparse_rows_is_named_with_its_place(
     for ask in (model.predict, lambda rows: model.partial_fit(rows, [1] * 6)):
         with pytest.raises(ValueError, match=rf"{what}.* \(row 3, column 4\)"):
             ask(scipy.sparse.csr_array(rows))
-    assert model.n_seen_ == 6
+    assert model.n_samples_seen_ == 6
 
 
 # Files

@@ -51,7 +51,7 @@ def covered(sets: BoolArray, y: IntArray) -> float:
 
 @pytest.mark.parametrize("name", ["naive Bayes", "pool", "drift", "full covariance"])
 @pytest.mark.parametrize("coverage", [0.8, 0.95])
-def test_coverage_holds_along_a_stream_that_drifts(name: str, coverage: float) -> None:
+def test_coverage_holds_on_a_stream_that_drifts(name: str, coverage: float) -> None:
     _, sets = fresh(name).predict_set_then_learn(X, Y, coverage)
     assert abs(covered(sets, Y) - coverage) < 0.01
     for part in (slice(0, 2500), slice(2500, 5000)):
@@ -206,7 +206,10 @@ def test_online_bayes_unlearns(weighted: bool) -> None:
         assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9)
     more = drifting(10_000)[0] @ np.array([[1.0, 0.3], [0.0, 20.0]]) + 5.0
     assert_array_equal(model.predict(more), twin.predict(more))
-    assert (model.n_seen_, model.n_updates_) == (twin.n_seen_, twin.n_updates_)
+    assert (model.n_samples_seen_, model.n_updates_) == (
+        twin.n_samples_seen_,
+        twin.n_updates_,
+    )
 
 
 def test_online_bayes_may_unlearn_all_of_a_class() -> None:
@@ -234,7 +237,5 @@ def test_online_bayes_refuses_rows_it_has_not_learned() -> None:
         assert snapshot(model) == before
 
 
-def test_the_pool_says_what_to_use_instead() -> None:
-    model = fresh("pool").partial_fit(X[:50], Y[:50])
-    with pytest.raises(NotImplementedError, match=r"RPNBClassifier.*GaussianNB"):
-        model.unlearn(X[:1], Y[:1])
+def test_the_pool_has_no_method_for_what_it_cannot_do() -> None:
+    assert not hasattr(fresh("pool").partial_fit(X[:50], Y[:50]), "unlearn")

@@ -13,6 +13,7 @@ from rpnb.baselines import make
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.datasets import streams
 from rpnb.drift import DriftAware
+from rpnb.estimators.protocol import initialise
 
 
 def rows(n: int, M: int = 3) -> tuple[FloatArray, IntArray]:
@@ -68,7 +69,7 @@ def test_probabilities_before_each_row_are_those_of_a_loop(
     made = model(temperature=temperature, combiner=combiner)
     labels, P = made.predict_then_learn(X[:120], Y[:120], [0, 1, 2], return_proba=True)
     twin = model(temperature=temperature, combiner=combiner)
-    twin._initialise(6, np.arange(3))
+    initialise(twin, 6, np.arange(3))
     for i in range(120):
         one = slice(i, i + 1)
         assert_allclose(P[i], twin.predict_proba(X[one])[0], rtol=1e-9, atol=1e-12)
@@ -143,7 +144,7 @@ def test_a_drift_aware_learner_keeps_its_calibration() -> None:
     assert learner._state.calibration.rows[0] > 1024
 
 
-def test_sets_cover_the_wished_share_of_rows() -> None:
+def test_sets_have_the_target_coverage() -> None:
     long, labels = rows(6000)
     for coverage in (0.8, 0.9, 0.95):
         made = model()

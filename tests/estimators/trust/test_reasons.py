@@ -13,6 +13,7 @@ from estimators.snapshots import snapshot
 from rpnb import RPNBClassifier
 from rpnb.baselines import GaussianNB
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.estimators.rpnb_learner import RPNBLearner
 
 _RNG = np.random.default_rng(5)
 Y = _RNG.integers(0, 3, 400)
@@ -99,7 +100,7 @@ def test_importance_finds_the_feature_that_matters() -> None:
     [
         ({"label": 9}, "label must be a class that has been seen, got 9"),
         ({"against": 9}, "against must be a class"),
-        ({"label": 1, "against": 1}, "another class"),
+        ({"label": 1, "against": 1}, "a different class"),
         ({"background": X[:, :2]}, "features"),
     ],
 )
@@ -146,7 +147,10 @@ def test_a_model_without_rows_is_as_if_it_had_never_seen_them(prior: str) -> Non
     model.unlearn(rows[gone], labels[gone])
     for mine, theirs in zip(model._state.moments, twin._state.moments, strict=True):
         assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
-    assert (model.n_seen_, model.n_updates_) == (twin.n_seen_, twin.n_updates_)
+    assert (model.n_samples_seen_, model.n_updates_) == (
+        twin.n_samples_seen_,
+        twin.n_updates_,
+    )
     more, _ = stream(2, 10_000)
     assert_array_equal(model.predict(more), twin.predict(more))
 
@@ -156,7 +160,7 @@ def test_mistakes_are_unlearned_and_nothing_else() -> None:
     wrong = model.predict_then_learn(X, Y, [0, 1, 2]) != Y
     n = model.n_updates_
     model.unlearn(X[wrong][:5], Y[wrong][:5])
-    assert (model.n_updates_, model.n_seen_) == (n - 5, 395)
+    assert (model.n_updates_, model.n_samples_seen_) == (n - 5, 395)
     model.unlearn(X[wrong][5:], Y[wrong][5:])
     assert_array_equal(model._state.moments.weight, 0.0)
     assert model.n_updates_ == 0
@@ -187,10 +191,12 @@ def test_naive_bayes_unlearns() -> None:
     model = GaussianNB().partial_fit(X, Y).unlearn(X[:100], Y[:100])
     twin = GaussianNB().partial_fit(X[100:], Y[100:])
     assert_allclose(model.predict_proba(X), twin.predict_proba(X), rtol=1e-8)
-    assert model.n_seen_ == twin.n_seen_
+    assert model.n_samples_seen_ == twin.n_samples_seen_
 
 
-def test_of_a_sparse_row_only_the_features_that_it_has_are_touched() -> None:
+def test_of_a_sparse_row_only_the_features_that_it_has_are_touched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     p, n = 200_000, 12
     rng = np.random.default_rng(1)
     columns = rng.integers(0, p, (n, 5))
@@ -199,20 +205,20 @@ def test_of_a_sparse_row_only_the_features_that_it_has_are_touched() -> None:
         shape=(n, p),
     )
     model = RPNBClassifier(3, random_state=0).partial_fit(rows, np.arange(n) % 2)
-    project, projected = model._project_for_reasons, []
+    project, projected = RPNBLearner.projected, []
 
-    def noted(X: Any) -> FloatArray:
+    def noted(learner: RPNBLearner, state: Any, X: Any) -> FloatArray:
         projected.append(X.nnz)
-        return project(X)
+        return project(learner, state, X)
 
-    model._project_for_reasons = noted  # type: ignore[method-assign]
+    monkeypatch.setattr(RPNBLearner, "projected", noted)
     found = model.explain(rows[:3])
     # All three rows for their scores, and then each feature of each row by itself.
     assert projected == [15, 5, 5, 5]
     assert found.values.nnz == 15
     assert_array_equal(found.values.indices, rows[:3].indices)
     assert_allclose(found.base + found.values.sum(axis=1), found.score)
-    # What one feature adds in a row of its own is the whole difference.
+    # The only feature of a row adds the whole difference.
     one = csr_array(([2.0], ([0], [columns[0, 0]])), shape=(1, p))
     alone = model.explain(one, label=0, against=1)
     nothing = model.explain(csr_array((1, p)), label=0, against=1)

@@ -1,4 +1,4 @@
-"""Probabilities along a stream are those of the model before each row is learned."""
+"""Probabilities of a stream are those of the model before each row is learned."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 
 from estimators.streams import blobs, small
 from rpnb import baselines
-from rpnb.evaluate.blocks import Block
 from rpnb.evaluate.drivers.driver import Probabilities
 from rpnb.evaluate.drivers.native import NativeDriver
+from rpnb.evaluate.stream_blocks import Block
 from rpnb.labels import LabelIndex
 
 
@@ -52,7 +52,7 @@ def test_probabilities_are_those_of_a_loop_over_single_rows(
     X = X + 3.0 * np.eye(4)[y]
     make, index = MODELS[name], LabelIndex()
     driver = NativeDriver(make(), index, of, classes=classes and np.array(classes))
-    found = driver.predict_then_learn(Block(0, X, y, numbers=index.of(y)))
+    found = driver.predict_then_learn(Block(0, X, index.coded(y)))
     labels, probabilities = row_by_row(make(), X, y, classes, of)
     late = of == "truth" and classes is None  # there is no prediction for the first row
     assert index.labels_of(found.numbers[late:]) == labels[late:]

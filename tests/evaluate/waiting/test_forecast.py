@@ -1,4 +1,4 @@
-"""The expected error of rows that wait: against loops, and where it must be right."""
+"""The expected error of rows that wait: against loops, and on known streams."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_cuts_into_calls_change_nothing(seed: int, cuts: list[int]) -> None:
     assert whole.expected(counts) == whole.expected(c[:60])
 
 
-def test_the_band_holds_the_truth_as_often_as_it_says_without_drift() -> None:
+def test_without_drift_the_band_has_its_target_coverage() -> None:
     rng = np.random.default_rng(1)
     c = rng.uniform(0.4, 1.0, 30_000)
     for truth in (1.0 - c, (1.0 - c) ** 2, np.minimum(1.6 * (1.0 - c), 1.0)):
@@ -68,7 +68,7 @@ def test_the_band_holds_the_truth_as_often_as_it_says_without_drift() -> None:
         assert np.mean(apart) < 0.03
 
 
-def test_it_says_when_it_cannot_know() -> None:
+def test_too_few_labels_give_no_forecast() -> None:
     c, wrong = predictions(0, 9000)
     forecast = ErrorForecast()
     assert forecast.expected([]).reason == "no row waits for its label"
@@ -76,7 +76,9 @@ def test_it_says_when_it_cannot_know() -> None:
     forecast.add_labelled(c[:2000], wrong[:2000])
     few = forecast.expected(c[2000:3000])
     assert (few.low, few.high, few.known) == (0.0, 1.0, False)
-    assert str(few) == "cannot know: too few labels have come"
+    assert str(few) == (
+        "expected error unknown: too few labels have come (2,000 of about 5,250)"
+    )
     forecast.add_labelled(c[2000:8000], wrong[2000:8000])
     usual = forecast.expected(c[8000:])
     wider = forecast.expected(c[8000:], outside=0.1)
@@ -85,7 +87,7 @@ def test_it_says_when_it_cannot_know() -> None:
     assert wider.expected == usual.expected
     assert wider.high == min(usual.high + 0.1, 1.0)
     left = forecast.expected(c[8000:], outside=0.6)
-    assert left.reason == "the inputs have left what the labels were seen on"
+    assert left.reason == "the inputs are unlike those with labels"
     assert (left.low, left.high) == (0.0, 1.0)
 
 

@@ -1,6 +1,7 @@
-"""Priors corrected before labels come: against loops, and where it must not harm."""
+"""Priors corrected before labels arrive: against loops, and where it must not harm."""
 
 import itertools
+import json
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def moving(n: int) -> Any:
 
 
 def run(P: Any, y: Any, cuts: Any = ()) -> tuple[Any, list[float]]:
-    """Correct rows whose labels come `LATE` rows later, in parts between cuts."""
+    """Correct rows whose labels arrive `LATE` rows later, in parts between cuts."""
     correction, out, shares = PriorCorrection(), [], []
     edges = sorted({*range(0, len(y) + 1, 100), *cuts})
     for begin, end in itertools.pairwise(edges):
@@ -91,6 +92,29 @@ def test_classes_may_be_added_and_old_rows_are_let_go() -> None:
     assert correction.correct(wide).shape == (200, 3)
     correction.add_labelled([0, 1, 1199], [0, 0, 2])
     assert correction.labelled == 1
+
+
+def test_a_class_may_be_added_between_two_estimates() -> None:
+    P, y = stream(4000, moving(4000))
+    correction = PriorCorrection()
+    for begin in range(0, 4000, 100):
+        if begin >= LATE:
+            late = np.arange(begin - LATE, begin - LATE + 100)
+            correction.add_labelled(late, y[late])
+        correction.correct(P[begin : begin + 100])
+        if correction.share:
+            break
+    assert correction.share > 0.0
+    correction.correct(P[:20])
+    given = np.array([[0.3, 0.5, 0.2]])
+    again = PriorCorrection.from_json(json.loads(json.dumps(correction.to_json())))
+    assert_array_equal(correction.apply(given), again.apply(given))
+    found = correction.correct(given)
+    assert_array_equal(found, again.correct(given))
+    assert not np.allclose(found, given)
+    two = correction.apply([[0.3, 0.5, 0.0]])
+    assert found[0, 0] / found[0, 1] == pytest.approx(two[0, 0] / two[0, 1])
+    assert again.to_json() == correction.to_json()
 
 
 def test_bad_input_is_refused_and_changes_nothing() -> None:

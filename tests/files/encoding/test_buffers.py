@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpnb.files.encoding.columns import Buffers
+from rpnb.files.encoding.column_encoder import Buffers
 
 
 @given(
@@ -10,7 +10,7 @@ from rpnb.files.encoding.columns import Buffers
         st.tuples(st.integers(0, 5), st.integers(1, 3), st.booleans()), max_size=30
     )
 )
-def test_what_is_held_is_never_written_to(steps: list[tuple[int, int, bool]]) -> None:
+def test_memory_in_use_is_never_overwritten(steps: list[tuple[int, int, bool]]) -> None:
     buffers, held = Buffers(), []
     for k, (n, p, keep) in enumerate(steps):
         X = buffers.empty(n, p)

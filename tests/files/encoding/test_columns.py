@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from rpnb.files.encoding.columns import ColumnEncoder
-from rpnb.files.records import FileError, ReadOptions
+from rpnb.files.encoding.column_encoder import ColumnEncoder
+from rpnb.files.reading import FileError, ReadOptions
 
 KINDS: Any = {"number": "number", "word": "category"}
 Row = tuple[float | None, str | None, str]
@@ -37,7 +37,7 @@ def batch(rows: list[Row]) -> Any:
 
 
 def slowly(rows: list[Row]) -> Any:
-    """What the encoder shall give, row by row."""
+    """Return the expected result of the encoder, row by row."""
     words: list[str] = []
     total, count, X = 0.0, 0, []
     for number, word, _ in rows:
@@ -120,7 +120,7 @@ def test_one_hot_columns_are_the_codes_spread_out(rows: list[Row]) -> None:
     assert machine.feature_names() == ["number", *(f"word={word}" for word in words)]
 
 
-def test_one_hot_has_no_place_for_a_new_value() -> None:
+def test_one_hot_refuses_a_new_value() -> None:
     machine = encoder("one-hot", word=["u", "v"])
     with pytest.raises(FileError, match="row 2, column word: 'w' is a new value"):
         encode_all(machine, [[(1.0, "u", "a"), (1.0, "w", "a")]])

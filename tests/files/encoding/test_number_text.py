@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +32,7 @@ def written(value: float, decimal: str, thousands: str | None) -> str:
     signs=st.sampled_from(NOTATIONS),
     around=st.sampled_from(["{}", " {} ", "${}", "{} €", "{}%", "EUR {}"]),
 )
-def test_what_is_written_in_a_notation_is_read_by_it(
+def test_numbers_written_in_a_notation_are_read_back(
     values: list[float], signs: tuple[str, str | None], around: str
 ) -> None:
     notation = Notation(*signs)
@@ -68,15 +69,21 @@ def read(path: Path, **options: Any) -> tuple[Any, list[str]]:
 @pytest.mark.parametrize(
     ("cells", "said", "options", "values"),
     [
-        (["1,5", "20,25"], "--decimal , reads", {"decimal": ","}, [1.5, 20.25]),
+        (["1,5", "20,25"], "use --decimal ,;", {"decimal": ","}, [1.5, 20.25]),
         (
-            *(["1.234,5", "7,25"], "--decimal , --thousands . reads"),
+            *(["1.234,5", "7,25"], "use --decimal , --thousands .;"),
             *({"decimal": ",", "thousands": "."}, [1234.5, 7.25]),
         ),
-        (["1_000", "5"], "--thousands _ reads", {"thousands": "_"}, [1000, 5]),
+        (["1_000", "5"], "use --thousands _;", {"thousands": "_"}, [1000, 5]),
         (["1'000.5", "5"], "--thousands apostrophe", {"thousands": "'"}, [1000.5, 5]),
         (["1 000", "5"], "--thousands space", {"thousands": " "}, [1000, 5]),
-        (["$1,234.50", "$2"], "--thousands , reads", {"thousands": ","}, [1234.5, 2]),
+        (["$1,234.50", "$2"], "use --thousands ,;", {"thousands": ","}, [1234.5, 2]),
+        (
+            ["1,234", "0,678"],
+            "use --decimal ,;",
+            {"decimal": ","},
+            [1.234, 0.678],
+        ),
         (["1,234", "5,678"], "or --thousands ,", {"thousands": ","}, [1234, 5678]),
         (["$12", "$3.5"], "", {}, [12, 3.5]),
         (["12%", "3.5 %"], "", {}, [12, 3.5]),
@@ -115,8 +122,26 @@ def test_a_number_in_another_notation_far_into_a_column_is_named(
     assert read(path, decimal=",")[0].max() == 1.5
     path.write_text("a;y\n" + "1;u\n" * 9 + "two;u\n")
     for more in ({}, {"decimal": ","}, {"thousands": ","}):
-        with pytest.raises(FileError, match="row 10, column a: 'two' is no number"):
+        with pytest.raises(FileError, match="row 10, column a: 'two' is not a number"):
             read(path, **more)
+
+
+def test_no_thousands_begin_with_a_zero(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('a,y\n"1,234",u\n"0,567",v\n')
+    with pytest.raises(FileError, match="row 2, column a: '0,567' is a number in"):
+        read(path, thousands=",")
+
+
+def test_a_word_far_into_a_column_may_be_a_missing_value(tmp_path: Path) -> None:
+    """In the first block, after the rows that are examined; and in a later block."""
+    for n in (30_000, 400_000):
+        path = tmp_path / "rows.csv"
+        path.write_text("a,y\n" + "0.123456,u\n" * n + "gone,u\n")
+        with pytest.raises(FileError, match=f"row {n + 1}, .* use --na gone;"):
+            read(path)
+    X, _ = read(path, na=("gone",), missing="mean")
+    assert X.shape == (n + 1, 1)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "jsonl"])
@@ -127,11 +152,11 @@ def test_text_that_holds_numbers_is_numbers_in_other_formats_too(
     cells = ["1.5", "2", None, "-3e2"]
     if kind == "parquet":
         table = pa.table({"a": cells, "y": list("uvuv")})
-        pa.parquet.write_table(table, path)
+        pq.write_table(table, path)
     else:
         rows = ['{"a": null, "y": "u"}' if c is None else f'{{"a": "{c}", "y": "u"}}'
                 for c in cells]  # fmt: skip
         path.write_text("\n".join(rows) + "\n")
     X, notes = read(path, missing="mean")
     assert_array_equal(X[:, 0], [1.5, 2, 1.75, -300])
-    assert notes == ["column a is text that holds numbers, and is read as numbers"]
+    assert notes == ["column a is text that holds only numbers, and is read as numbers"]

@@ -40,9 +40,14 @@ def scores_when_predicted(
     return np.array(scores)
 
 
-def pool_of(first: FloatArray, scores: FloatArray, y: IntArray, delay: int) -> Pool:
-    """Return the pool that has learned these scores."""
-    pool = Pool(first, scores.shape[2], delay)
-    for one, label in zip(scores, y, strict=True):
-        pool.learn(one, int(label))
+def pool_of(
+    first: FloatArray, then: FloatArray, now: FloatArray, y: IntArray, delay: int
+) -> Pool:
+    """Return the pool that has learned rows by their scores (n, K, M).
+
+    Those of the prediction, `then`, and those just before the row is learned, `now`.
+    """
+    pool = Pool(first, then.shape[2], delay)
+    for one, other, label in zip(then, now, y, strict=True):
+        pool.learn(one, int(label), now=other)
     return pool

@@ -35,11 +35,19 @@ class MiniBatches:
         terms, curvature = pool.class_terms.copy(), pool.class_curvature.copy()
         self.pool.v, self.pool.b = terms[:-1], terms[-1]
         self.pool.h_v, self.pool.h_b = curvature[:-1], curvature[-1]
+        means = pool.mean_terms.copy()
+        self.pool.mean_w = pool.mean_weights.copy()
+        self.pool.mean_v, self.pool.mean_b = means[:-1], means[-1]
+        self.pool.mix, self.pool.h_mix = (
+            float(pool.mix[0]),
+            float(pool.mix_curvature[0]),
+        )
         self.pool.power, self.pool.h = (
             float(pool.power[0]),
             float(pool.power_curvature[0]),
         )
         self.pool.noise, self.pool.seen = float(pool.noise[0]), int(pool.seen[0])
+        self.pool.n = pool.class_weight.copy()
 
     def scores(self, rows: MemberRows, i: int) -> FloatArray:
         """Return the scores (4, M) of row i, in the order of the members."""
@@ -65,6 +73,7 @@ class MiniBatches:
                 self.pool.learn(scores, place, known, float(w))
             else:
                 self.pool.seen += 1
+                self.pool.n[label] += w
 
     def _add(self, rows: MemberRows, y: IntArray, weight: FloatArray) -> None:
         for i, (label, w) in enumerate(zip(y, weight, strict=True)):

@@ -24,6 +24,7 @@ def _texts(drawing: Drawing) -> list[str]:
 def test_bars_are_as_long_as_their_counts() -> None:
     drawing = outcome_bars(
         "wins",
+        "RPNB",
         [
             ("AROW", [Outcomes("ours", 24, 6, 3), Outcomes("paper", 20, 10, 3)]),
             ("PA", [Outcomes("ours", 33, 0, 0)]),
@@ -37,10 +38,11 @@ def test_bars_are_as_long_as_their_counts() -> None:
     assert ties == pytest.approx([wins[2] * 6 / 33, wins[2] * 10 / 33])
     assert losses == pytest.approx([wins[2] * 3 / 33] * 2)
     assert {"24", "6", "3", "20", "10", "33"} <= set(_texts(drawing))
+    assert {"RPNB wins", "RPNB loses"} <= set(_texts(drawing))
 
 
 def test_the_parts_of_a_bar_follow_each_other() -> None:
-    drawing = outcome_bars("wins", [("AROW", [Outcomes("ours", 2, 1, 1)])])
+    drawing = outcome_bars("wins", "RPNB", [("AROW", [Outcomes("ours", 2, 1, 1)])])
     parts = [_areas(drawing, role)[0] for role in ("win", "tie", "loss")]
     edges = [(part.points[0][0], part.points[1][0]) for part in parts]
     assert edges[0][1] == pytest.approx(edges[1][0])
@@ -50,7 +52,7 @@ def test_the_parts_of_a_bar_follow_each_other() -> None:
 def test_losses_are_hatched() -> None:
     def hatches(losses: int) -> int:
         bars = [Outcomes("ours", 20, 0, losses)]
-        drawing = outcome_bars("wins", [("AROW", bars)])
+        drawing = outcome_bars("wins", "RPNB", [("AROW", bars)])
         return sum(isinstance(m, Line) and m.role == "loss-line" for m in drawing.marks)
 
     assert hatches(10) > hatches(0)
@@ -94,7 +96,7 @@ def _dots(drawing: Drawing) -> dict[str, Dot]:
     return {m.tip: m for m in drawing.marks if isinstance(m, Dot) and m.tip}
 
 
-def test_a_dot_stands_at_its_deviation() -> None:
+def test_a_dot_is_drawn_at_its_deviation() -> None:
     deviations = [Deviation("PA", "Iris", 1.5), Deviation("PA", "Zoo", -3.0)]
     dots = _dots(deviation_chart("z", deviations, ["PA"]))
     iris, zoo = dots["PA, Iris: +1.5"], dots["PA, Zoo: -3.0"]
@@ -115,7 +117,7 @@ def test_dots_do_not_cover_each_other() -> None:
             assert (a.x - b.x) ** 2 + (a.y - b.y) ** 2 > (1.9 * a.size) ** 2
 
 
-def test_what_lies_beyond_the_axis_is_kept_at_its_end_and_named() -> None:
+def test_values_beyond_the_axis_are_drawn_at_its_end_and_named() -> None:
     drawing = deviation_chart("z", [Deviation("PA", "Iris", -40.0)], ["PA"])
     assert any("Iris" in text and "40" in text for text in _texts(drawing))
     (dot,) = _dots(drawing).values()

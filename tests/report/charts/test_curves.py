@@ -18,7 +18,7 @@ from rpnb.report.charts.curves import (
 )
 from rpnb.report.charts.drawing import Area, Dot, Drawing, Label, Line
 from rpnb.study.analysis import error_curve, updates_curve
-from rpnb.study.records import CurvePoint
+from rpnb.study.run_records import CurvePoint
 from study.report_records import make_record
 
 ROWS = np.arange(1.0, 41.0)
@@ -33,7 +33,7 @@ def texts(drawing: Drawing) -> set[str]:
 
 
 def traces(drawing: Drawing, role: str) -> list[Line]:
-    """Return the lines of curves: their thickness is none of the other lines'."""
+    """Return the lines of curves, which no other line has the width of."""
     lines = [m for m in drawing.marks if isinstance(m, Line) and m.role == role]
     return [line for line in lines if line.width in (1.2, 1.8, 2.6)]
 
@@ -112,7 +112,7 @@ def test_every_method_is_named_at_the_end_of_its_line() -> None:
     curves = [updates_curve([make_record(method=name)]) for name in methods]
     panel = curve_panel(make_plot("x", curves, "updates"))
     names = {m.text: m.y for m in panel.marks if isinstance(m, Label)}
-    heights = sorted(names[name] for name in ("RPNB", "AROW", "Online Bagging"))
+    heights = sorted(names[name] for name in ("RPNB", "AROW", "OnlineBagging"))
     assert np.diff(heights).min() >= 14.9  # all three end at the same place
 
 
@@ -167,7 +167,7 @@ def test_references_and_outliers_do_not_squeeze_the_learners() -> None:
     assert make_plot("x", [*three, flat("bad", 0.9)], "error").high < 0.2
 
 
-def test_what_lies_beyond_the_axis_is_cut_off() -> None:
+def test_values_beyond_the_axis_are_cut_off() -> None:
     line = [(0.0, 5.0), (10.0, 15.0), (20.0, 5.0), (30.0, 5.0), (40.0, -5.0)]
     assert clipped(line, 0.0, 10.0) == [
         [(0.0, 5.0), (5.0, 10.0)],

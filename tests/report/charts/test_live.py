@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpnb.estimators.pooled_parts import MemberHistory
+from rpnb.estimators.pooled import MemberHistory
 from rpnb.report.charts.curves import Curve, make_plot
 from rpnb.report.charts.live import (
     as_json,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from rpnb.estimators.pooled_parts import MemberHistory
+from rpnb.estimators.pooled import MemberHistory
 from rpnb.report.charts.drawing import Area, Line
 from rpnb.report.charts.members import PARTS, member_panel, member_panels
 

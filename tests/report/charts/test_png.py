@@ -23,7 +23,7 @@ DRAWING = Drawing(
 )
 
 
-def test_without_matplotlib_it_says_what_is_missing(
+def test_without_matplotlib_the_error_names_the_extra(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(painting, "find_spec", lambda name: None)
@@ -41,7 +41,7 @@ def test_a_png_has_two_pixels_a_unit_and_the_same_bytes_again() -> None:
     assert painting.png(DRAWING) == image
 
 
-def test_a_drawing_stands_inside_a_margin_of_equal_width() -> None:
+def test_a_drawing_has_a_margin_of_equal_width() -> None:
     images = pytest.importorskip("matplotlib.image")
     whole = Drawing(40.0, 30.0, "a box", (Area(box(0.0, 0.0, 40.0, 30.0), "win"),))
     pixels = images.imread(BytesIO(painting.png(whole)))

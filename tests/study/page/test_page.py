@@ -8,21 +8,21 @@ import pytest
 
 from rpnb.datasets import paper
 from rpnb.report.charts.drawing import Dot
-from rpnb.report.tables import DASH
+from rpnb.report.table_text import DASH
 from rpnb.study.analysis import analyse
 from rpnb.study.page import report_page
 from rpnb.study.page.charts import draw
-from rpnb.study.page.files import write_report
+from rpnb.study.page.report_files import write_report
 from rpnb.study.page.verdicts import LOOKS, kind
-from rpnb.study.records import RunRecord
+from rpnb.study.run_records import RunRecord
 from rpnb.study.text_tables import terminal_tables
 from study.report_records import like_the_paper, make_record
 
-VOID = {"meta", "link", "img", "br", "hr", "input"}
+VOID = {"meta", "link", "img", "br", "hr", "input", "wbr"}
 
 
 class Outline(HTMLParser):
-    """What a page holds: its tags, whether they match, its anchors, what it links."""
+    """Reads a page: its tags and whether they match, its anchors and links."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ def test_tables_show_our_mean_and_variance_and_the_printed_ones() -> None:
         assert value in cells
 
 
-def test_what_was_not_run_is_a_dash_beside_the_printed_value() -> None:
+def test_a_missing_run_is_a_dash_beside_the_printed_value() -> None:
     shown = section(show([make_record("Iris", "RPNB")]), "table-2")
     row = shown[shown.index(">Iris<") :]
     arow = re.findall(r'<td class="result">.*?</td>', row)[1]
@@ -156,7 +156,7 @@ def test_what_was_not_run_is_a_dash_beside_the_printed_value() -> None:
     assert f"<span>{DASH}" not in full
 
 
-def test_arrows_say_who_is_better() -> None:
+def test_arrows_show_which_method_is_better() -> None:
     records = [
         make_record("Iris", method, r, error=error + 0.001 * r, f1=1 - error)
         for method, error in (("RPNB", 0.2), ("AROW", 0.3), ("OGD", 0.1))
@@ -202,7 +202,7 @@ def test_verdicts_of_each_kind_are_shown_by_sign_and_word() -> None:
     iris = [make_record("Iris", "RPNB", r, error=0.4 + 0.001 * r) for r in range(3)]
     text = show([*records, *far, *iris])
     rows = words(section(text, "agreement"))
-    assert "differs, for no known reason" in rows  # Zoo, PA
+    assert "differs, for an unknown reason" in rows  # Zoo, PA
     assert "differs, for a known reason, note" in re.sub(r"\s+", " ", rows)  # Iris
     assert "missing" in rows
     listed = words(section(text, "summary"))
@@ -216,7 +216,7 @@ def test_the_agreement_has_a_line_for_each_printed_value(text: str) -> None:
     assert "247.4" in section(text, "agreement")
 
 
-def test_wins_are_drawn_beside_the_papers(text: str) -> None:
+def test_wins_are_drawn_next_to_the_papers(text: str) -> None:
     shown = section(text, "figure-1")
     for tip in ("paper: 24 wins of RPNB against AROW", "paper: 3 losses of RPNB"):
         assert tip in shown
@@ -255,7 +255,7 @@ def test_each_deviation_chart_shows_its_own_measure() -> None:
 @pytest.mark.parametrize(
     ("z", "name"), [(1.9, "close"), (2.5, "near"), (3.5, "differs")]
 )
-def test_a_verdict_looks_as_its_distance_says(z: float, name: str) -> None:
+def test_the_look_of_a_verdict_follows_its_distance(z: float, name: str) -> None:
     # One run is judged by the printed variance, for both sides.
     printed = next(
         r for r in paper.results() if (r.dataset, r.method) == ("Zoo", "AROW")
@@ -271,7 +271,7 @@ def test_a_verdict_looks_as_its_distance_says(z: float, name: str) -> None:
     assert kind(mine) == name
 
 
-def test_what_was_not_run_is_not_counted_as_disagreement() -> None:
+def test_a_missing_run_does_not_count_as_disagreement() -> None:
     text = show([make_record("Iris", "AROW", error=0.12, f1=0.88)])
     shown = words(section(text, "summary"))
     assert shown.count(": 1 of 1 agree") == 2
@@ -313,7 +313,7 @@ def test_labels_are_escaped() -> None:
     assert "&lt;img" in text
 
 
-def test_the_page_says_how_it_was_made() -> None:
+def test_the_page_shows_its_provenance() -> None:
     records = [
         make_record("Ecoli", "RPNB", source="file", n=336, p=7, M=8),
         make_record("GM", "RPNB", source="drawn with seed 0", n=1000, p=1000),
@@ -343,7 +343,7 @@ def test_durations_are_seconds_then_minutes_then_hours(
 ) -> None:
     records = [replace(make_record(), seconds=seconds)]
     page = words(section(show(records), "provenance"))
-    assert f"{shown}, one after the other" in page
+    assert f"{shown} in sequence" in page
 
 
 def test_data_as_published_claim_no_change() -> None:
@@ -391,7 +391,7 @@ def test_a_dataset_that_was_asked_for_but_not_run_has_rows_of_dashes() -> None:
     assert section(text, "summary").count('class="missing"') == 1 + 12 + 10
 
 
-def test_few_permutations_are_said_to_be_too_few() -> None:
+def test_too_few_permutations_give_a_warning() -> None:
     def warned(permutations: int) -> bool:
         records = like_the_paper(["Iris", "Zoo"], permutations=permutations)
         return "fewer than 6 permutations" in section(show(records), "figure-1")
@@ -423,8 +423,8 @@ def test_no_records_and_mixed_studies_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("permutations", "told"), [(3, False), (10, True)])
-def test_wins_are_told_from_six_permutations_on(permutations: int, told: bool) -> None:
+def test_wins_are_shown_from_six_permutations_on(permutations: int, told: bool) -> None:
     records = like_the_paper(["Iris"], ["RPNB", "PA"], permutations)
     analysis = analyse(records)
     page = report_page(analysis, draw(analysis))
-    assert ("cannot be told with fewer than 6 permutations" in page) is not told
+    assert ("Wins and losses need at least 6 permutations" in page) is not told

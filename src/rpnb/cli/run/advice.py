@@ -1,4 +1,4 @@
-"""What to say of learners that have learned nothing, of classes, and of columns."""
+"""Advice on learners that beat no reference, on rare classes, and on columns."""
 
 from collections.abc import Sequence
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.result import RunFacts
+from rpnb.report.html import listed
 
 # Names of columns that are shown, at most.
 _SHOWN, _LONGEST = 8, 60
 # Fewer rows than this for each class are few.
 _FEW = 30
-# Where a label differs from the one before so much less often than in a random order,
-# labels come in runs.
+# Labels are autocorrelated where they change so much less often than in a random order.
 _RUNS = 0.25
 # A class with this share of the rows leaves the others few.
 _MOST = 0.8
-# Metrics that tell how well the rare classes are predicted.
+# Metrics of how well rare classes are predicted.
 _FOR_RARE = ("balanced_accuracy", "auc", "average_precision")
 
 
@@ -46,22 +46,28 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def warning(evaluation: Evaluation, facts: RunFacts) -> str | None:
-    """Return what makes a saved model useless, to be said before anything else."""
+    """Return why a saved model is useless, if it is; shown before anything else."""
     if facts.saved is None or facts.order != "file" or not _is_sorted(evaluation):
         return None
     return (
         f"Do not use {facts.saved} for other rows: the rows of {facts.source} are "
         "sorted by label, so the model learned one class after the other, and the "
-        "error below is that of guessing the last label again. Learn the table by "
+        "error below is that of repeating the last label. Learn the table with "
         "`rpnb fit`, which shuffles it."
     )
+
+
+def hints(evaluation: Evaluation, facts: RunFacts) -> list[str]:
+    """Return everything that a report says about problems, and what to try."""
+    first = warning(evaluation, facts)
+    return [*filter(None, (first,)), *facts.advice, *advice(evaluation, facts)]
 
 
 def advice(evaluation: Evaluation, facts: RunFacts) -> list[str]:
     """Return sentences on rare classes, and on learners that beat no reference.
 
-    They say what to try: other rows, other columns, another learner, other metrics. Of
-    a single label nothing can be learned.
+    They suggest other rows, other columns, another learner or other metrics. From a
+    single label nothing can be learned.
     """
     references = [each for each in evaluation.participants if each.reference]
     learners = [each for each in evaluation.participants if not each.reference]
@@ -76,7 +82,7 @@ def advice(evaluation: Evaluation, facts: RunFacts) -> list[str]:
     behind = [each for each in learners if measure(each) >= measure(best)]
     said = []
     if behind:
-        names = " and ".join(each.name for each in behind)
+        names = listed([each.name for each in behind])
         verb = "does" if len(behind) == 1 else "do"
         figure = f"balanced error {measure(best):.4f}" if facts.weighted else ""
         ideas = _ideas(evaluation, facts, behind, all_behind=behind == learners)
@@ -114,8 +120,8 @@ def _on_rare_classes(evaluation: Evaluation, facts: RunFacts) -> list[str]:
     if not hints:
         return []
     return [
-        f"{share:.1%} of the rows have the label {label!r}: the error says little of "
-        f"the others; {', and '.join(hints)}."
+        f"{share:.1%} of the rows have the label {label!r}: the error hardly "
+        f"reflects the others; {', and '.join(hints)}."
     ]
 
 
@@ -130,13 +136,13 @@ def _ideas(
     ideas = []
     if facts.order == "file" and _is_sorted(evaluation):
         ideas.append(
-            "--shuffle 1, since the rows are sorted by label and each label comes as a "
-            "surprise"
+            "--shuffle 1: the rows are sorted by label, so that no learner can expect "
+            "the next one"
         )
     elif facts.order == "file" and _change_ratio(evaluation) < _RUNS:
         ideas.append(
-            "--shuffle 1 if the order of the rows has no meaning, since labels come in "
-            "runs"
+            "--shuffle 1 if the order of the rows has no meaning: the labels are "
+            "autocorrelated"
         )
     if {each.name for each in behind} & set(facts.sensitive):
         ideas.append("--scale, if columns differ in size")

@@ -2,17 +2,19 @@
 
 import argparse
 
-from rpnb.cli.run.command import add_arguments, run
-from rpnb.estimators.registry import COMPARED
+from rpnb.cli.run.arguments import add_arguments, run
+
+#: The learners that are compared by default.
+COMPARED = ("Pooled", "RPNB", "AROW", "SCW", "PA", "GaussianNB")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.usage = "rpnb compare FILE --target COLUMN [options]"
     parser.description = (
-        "Compare learners on a file, or on one of the paper's datasets, in "
-        "one pass: each predicts every row before it learns it. The table has "
-        "majority class and same as last besides."
+        "Compare learners on a file, or on one of the paper's datasets, in one pass: "
+        "each predicts every row before learning it. The table also has two simple "
+        "references: the majority class, and the same label as last."
     )
     parser.add_argument(
         "--learners",
@@ -20,7 +22,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=list(COMPARED),
         metavar="NAME",
-        help=f"which (default: {' '.join(COMPARED)})",
+        help=f"learners to compare (default: {' '.join(COMPARED)})",
     )
     add_arguments(parser)
     parser.set_defaults(run=run, model=None)

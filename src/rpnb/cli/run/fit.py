@@ -1,14 +1,14 @@
-"""`rpnb fit`: learn a table, whose rows have no order, and save the model."""
+"""`rpnb fit`: learn a table in random order, and save the model."""
 
 import argparse
 
-from rpnb.cli.run.command import add_arguments, run
+from rpnb.cli.run.arguments import add_arguments, run
 
 _ABOUT = """\
-Learn a table: rows in any order, such as a file sorted by label. They are learned in a
-random order, each predicted before it is learned, so that the error is one of rows that
-the model had not seen. `rpnb predict` then predicts other rows by the model that --save
-has written. For rows that arrive one after the other: `rpnb run`.
+Learn a table, in which the order of the rows has no meaning, such as one sorted by
+label. Rows are shuffled, and each is predicted before it is learned, so the error is
+that on rows the model has not seen. `rpnb predict` then predicts new rows with the
+saved model. For rows that arrive over time, use `rpnb run` instead.
 """
 _EXAMPLES = """\
 examples:
@@ -26,7 +26,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help="the learner; `rpnb learners` lists them (default: Pooled)",
+        help="the learner; `rpnb learners` lists all (default: Pooled)",
     )
     add_arguments(parser, stream=False)
     parser.set_defaults(run=run, compare=[], load=None, drift=None)

@@ -1,4 +1,4 @@
-"""What a run begins with: learners, new or loaded, and rows of a file or dataset."""
+"""Inputs of a run: learners, new or loaded, and rows of a file or dataset."""
 
 import argparse
 import shlex
@@ -9,20 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from rpnb.cli import CommandError
-from rpnb.cli.learners import given_parameters, make_learners, names_of
+from rpnb.cli.learners import make_learners, names_of
+from rpnb.cli.parameters import given_parameters
 from rpnb.estimators.registry import ALIASES, DEFAULT
 from rpnb.files import FileError, LabelledArrays, LabelledFile, ReadOptions
-from rpnb.files.encoding.columns import ColumnEncoder
+from rpnb.files.encoding.column_encoder import ColumnEncoder
 from rpnb.preprocessing import StreamPipeline
 
-#: The entry of a model file that says how labels and categories were read.
+#: The entry of a model file that describes labels and categories.
 ENCODER = "encoder"
 
 
 def learners_of(
     arguments: argparse.Namespace,
 ) -> tuple[Mapping[str, Any] | None, dict[str, Any]]:
-    """Return what a loaded encoder had seen, if any, and the learners by name."""
+    """Return the state of a loaded encoder, if any, and the learners by name."""
     given = given_parameters(arguments)
     names = names_of(arguments)
     if arguments.load is None:
@@ -32,14 +33,14 @@ def learners_of(
         return None, _with_detectors(made, arguments)
     if names or given or arguments.param or arguments.scale or arguments.drift:
         raise CommandError(
-            "--load resumes the learner of the file with its parameters; it takes no "
-            "--model, --compare, --scale, --drift or parameters besides"
+            "--load resumes the saved learner with its parameters and cannot be "
+            "combined with --model, --compare, --scale, --drift or parameters"
         )
     return load_model(arguments.load)
 
 
 def explained(error: FileError, command_line: str) -> CommandError:
-    """Return an error for the user, with a command that works if one is known."""
+    """Return an error for the user, with a command that works, if known."""
     if "\n" not in str(error) or not error.fixes:
         return CommandError(str(error))
     words: dict[str, list[str]] = {}
@@ -47,7 +48,7 @@ def explained(error: FileError, command_line: str) -> CommandError:
         words.setdefault(option, []).append(value)
     more = []
     for option, values in words.items():
-        if option in ("--drop", "--as-category"):
+        if option in ("--drop", "--as-category", "--na"):
             more += [option, *values]
         else:
             more += [word for value in values for word in (option, value)]
@@ -56,22 +57,22 @@ def explained(error: FileError, command_line: str) -> CommandError:
 
 @contextmanager
 def resuming(path: Path) -> Iterator[None]:
-    """Turn errors that a damaged state of an encoder leads to into a message."""
+    """Turn errors caused by the damaged state of an encoder into a message."""
     try:
         yield
     except FileError:
         raise
     except (LookupError, AttributeError, OverflowError, TypeError, ValueError) as error:
         raise CommandError(
-            f"{path} is damaged: it does not say how labels and categories were read "
-            f"({type(error).__name__}: {error})"
+            f"{path} is damaged: the description of its labels and categories is "
+            f"missing ({type(error).__name__}: {error})"
         ) from error
 
 
 def _with_detectors(
     models: dict[str, Any], arguments: argparse.Namespace
 ) -> dict[str, Any]:
-    """Return the learners, with a drift detector on the errors of each if asked for."""
+    """Return the learners, each with a drift detector if requested."""
     if arguments.drift is None:
         return models
     from rpnb.drift import DriftAware
@@ -94,13 +95,13 @@ def load_model(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
         raise CommandError(f"{path} cannot be loaded: {error}") from error
     if not isinstance(state, dict):
         raise CommandError(
-            f"{path} does not say how labels and categories were read: it was not "
-            "written by rpnb fit or rpnb run --save"
+            f"{path} has no description of labels and categories: it was not written "
+            "by rpnb fit or rpnb run --save"
         )
     if state.get("features", model.n_features_in_) != model.n_features_in_:
         raise CommandError(
-            f"{path} is damaged: it is of rows with {state['features']!r} features, "
-            f"and its model of rows with {model.n_features_in_}"
+            f"{path} is damaged: its rows have {state['features']!r} features, but its "
+            f"model has {model.n_features_in_}"
         )
     learner = model.learner if isinstance(model, StreamPipeline) else model
     name = type(learner).__name__
@@ -114,7 +115,7 @@ def open_rows(
 ) -> LabelledFile | LabelledArrays:
     """Return the rows: of a file, or of a dataset if there is no such file.
 
-    Missing values are left to the learners if all of them take any.
+    Missing values are passed on if all learners support them.
     """
     path = arguments.file
     if path != "-" and not Path(path).exists() and _is_dataset(arguments, path):
@@ -144,15 +145,15 @@ def _categorical(
     state: Mapping[str, Any] | None,
     models: Mapping[str, Any],
 ) -> str:
-    """Return what becomes of categories: as asked, as before, or as learners do."""
+    """Return how to treat categories: as requested, as saved, or by the learners."""
     asked = arguments.categorical
     if asked is None and state is not None:
         return saved_categorical(arguments.load, state)
     others = [name for name, each in models.items() if not _takes_categories(each)]
     if asked == "native" and others:
         raise CommandError(
-            f"--categorical native: {others[0]} takes numbers only; use --model "
-            "Pooled, or --scale, without --drift, or --categorical codes"
+            f"--categorical native: {others[0]} supports only numbers; use "
+            "--categorical codes, or --model Pooled without --drift"
         )
     if asked is not None:
         return str(asked)
@@ -160,7 +161,7 @@ def _categorical(
 
 
 def saved_categorical(path: Path, state: Mapping[str, Any]) -> str:
-    """Return what became of categories when a model was saved."""
+    """Return how a saved model treats categories."""
     found = state.get("categorical", "codes")
     if found not in ("native", "codes", "one-hot"):
         raise CommandError(f"{path} is damaged: its categories are {found!r}")
@@ -168,12 +169,12 @@ def saved_categorical(path: Path, state: Mapping[str, Any]) -> str:
 
 
 def _takes_categories(model: Any) -> bool:
-    """Return whether a learner can be told which columns are categories."""
+    """Return whether a learner has the parameter `categorical_features`."""
     return hasattr(model, "categorical_features")
 
 
 def _name_categories(model: Any, source: LabelledFile) -> None:
-    """Tell a learner which columns of the file are categories, if it asks."""
+    """Set the categorical columns of a learner, if the file has any."""
     if isinstance(source.encoder, ColumnEncoder) and source.encoder.category_places():
         model.set_params(categorical_features=source.encoder.category_places())
 
@@ -183,7 +184,7 @@ def _missing(
     state: Mapping[str, Any] | None,
     models: Mapping[str, Any],
 ) -> str:
-    """Return what becomes of missing values: as asked, as before, or as learners do."""
+    """Return how to treat missing values: as requested, as saved, or by learners."""
     if arguments.missing is not None:
         return str(arguments.missing)
     if state is not None:
@@ -192,7 +193,7 @@ def _missing(
 
 
 def saved_missing(path: Path, state: Mapping[str, Any], model: Any) -> str:
-    """Return what became of missing values when a model was saved."""
+    """Return how a saved model treats missing values."""
     found = state.get("missing", "refuse")
     usual = ["refuse", "mean", *(["keep"] if _takes_missing(model) else [])]
     if found not in usual:
@@ -201,19 +202,19 @@ def saved_missing(path: Path, state: Mapping[str, Any], model: Any) -> str:
 
 
 def _takes_missing(model: Any) -> bool:
-    """Return whether a learner takes NaN."""
+    """Return whether a learner supports NaN."""
     return bool(model.__sklearn_tags__().input_tags.allow_nan)
 
 
 def file_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of a reader that `add_file_options` declares."""
+    """Return the arguments of a reader from the options of `add_file_options`."""
     decimal_of, thousands_of = dict(arguments.decimal), dict(arguments.thousands)
     decimal, thousands = decimal_of.pop(None, "."), thousands_of.pop(None, None)
     for column in (None, *decimal_of, *thousands_of):
         if thousands_of.get(column, thousands) == decimal_of.get(column, decimal):
             raise CommandError(
-                "--thousands and --decimal must be different signs, as in --thousands "
-                ". --decimal ,"
+                "--thousands and --decimal must be different characters, as in "
+                "--thousands . --decimal ,"
             )
     return {
         "decimal_of": decimal_of,
@@ -232,7 +233,7 @@ def file_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _is_dataset(arguments: argparse.Namespace, name: str) -> bool:
-    """Return whether a name that is no file is that of a dataset, or say so."""
+    """Return whether a name that is not a file is the name of a dataset."""
     from rpnb import datasets
 
     try:
@@ -247,7 +248,7 @@ def _is_dataset(arguments: argparse.Namespace, name: str) -> bool:
         return False
     if arguments.target is not None:
         raise CommandError(
-            f"{name}: no such file; for the dataset of this name leave out --target"
+            f"{name}: no such file; for the dataset of this name omit --target"
         )
     return True
 
@@ -256,7 +257,7 @@ def _dataset(arguments: argparse.Namespace, name: str) -> LabelledArrays:
     from rpnb import datasets
 
     if arguments.load or arguments.save:
-        raise CommandError(f"{name}: --load and --save are for files")
+        raise CommandError(f"{name} is a dataset: --load and --save need a file")
     try:
         data = datasets.load(name)
     except datasets.DatasetError as error:

@@ -1,4 +1,4 @@
-"""`rpnb run FOLDER --engine spark`: the same table and report, learned on Spark."""
+"""`rpnb run FOLDER --engine spark`: the same table and report, computed on Spark."""
 
 import argparse
 import os
@@ -11,21 +11,20 @@ from typing import Any, final
 import numpy as np
 
 from rpnb.cli import CommandError, _parser
-from rpnb.cli.learners import given_parameters, make_learners, names_of
-from rpnb.cli.run.outputs import Outputs, PredictionsFile
-from rpnb.cli.run.probabilities import (
+from rpnb.cli.learners import make_learners, names_of
+from rpnb.cli.parameters import given_parameters
+from rpnb.cli.run.asked_probabilities import (
     needed_probabilities,
     of_predictions,
     wants_probabilities,
 )
-from rpnb.cli.run.summary import as_json, as_table
-from rpnb.core.conformal import new_thresholds
-from rpnb.estimators.checks.labels import decode
+from rpnb.cli.run.outputs import Outputs, PredictionsFile
+from rpnb.cli.run.printed_result import as_json, as_table
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.estimators.classifier import RPNBClassifier
+from rpnb.estimators.protocol import set_thresholds
 from rpnb.estimators.registry import RPNB
-from rpnb.estimators.trust.probabilities import is_calibrated
-from rpnb.estimators.trust.sets import past_sets
-from rpnb.evaluate.blocks import Block
+from rpnb.estimators.trust.sets import following_sets
 from rpnb.evaluate.confusion import Confusion
 from rpnb.evaluate.drivers.driver import (
     Driver,
@@ -38,35 +37,39 @@ from rpnb.evaluate.drivers.native import COVERAGE
 from rpnb.evaluate.drivers.selection import REFERENCES
 from rpnb.evaluate.evaluation import Evaluation, Participant, native_evaluation
 from rpnb.evaluate.result import RunFacts
+from rpnb.evaluate.stream_blocks import Block
+from rpnb.labels import CodedLabels
 
-# How Spark reads a file, by its name.
+# Spark's reader, by the ending of a file name.
 _READERS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".jsonl": "json"}
-# Options of `rpnb run` that are understood here, or have no meaning here.
+# Options of `rpnb run` that are supported, or have no effect.
 _UNDERSTOOD = {
     *("command", "command_line", "file", "target", "format", "no_header", "delimiter"),
     *("drop", "classes", "model", "compare", "param", "engine", "master", "window"),
     *("predictions", "no_probabilities", "report", "save", "json", "quiet", "run"),
     *("chunk_rows", "usual", "metrics"),
 }
-# Columns that order rows as their files have them.
+# Columns that keep rows in the order of their files.
 _ORDER = ["_rpnb_file", "_rpnb_start", "_rpnb_id"]
 
 
 @final
 class _ReplayDriver(Driver):
-    """Hands out predictions that were made elsewhere."""
+    """Returns predictions that Spark has made."""
 
     def __init__(self, model: Any, labels: Any, probabilities: Probabilities) -> None:
         super().__init__(model, labels, probabilities)
         self._next = Predictions(np.zeros(0, np.int64), None)
         self._any = False
+        self._thresholds: FloatArray | None = None
 
     def receive(self, block: Block, batch: Any, thresholds: Any) -> Predictions:
-        """Return the predictions of a mini-batch, which are those of the next block.
+        """Return the predictions of a mini-batch, and keep them for the next block.
 
-        `thresholds` are those of prediction sets before it, None without them.
+        `thresholds` are those of the prediction sets before it, None without sets; from
+        the first sets on, the driver updates its own.
         """
-        labels = decode(batch.labels, self.model.classes_)
+        labels = CodedLabels(batch.labels, self.model.classes_)
         self._any = self._any or bool((batch.labels >= 0).any())
         if batch.probabilities is None:
             self._next = Predictions(self.labels.of(labels), None)
@@ -74,8 +77,10 @@ class _ReplayDriver(Driver):
             self._next = no_predictions(self, block)
         else:
             P, sets = batch.probabilities, None
-            if thresholds is not None:
-                sets = past_sets(P, thresholds[None, :], COVERAGE)
+            if self._thresholds is None:
+                self._thresholds = thresholds
+            if self._thresholds is not None:
+                sets = following_sets(P, batch.y, self._thresholds, COVERAGE, None)
             self._next = predictions_with(self, block, labels, P, sets)
         return self._next
 
@@ -88,10 +93,10 @@ class _ReplayDriver(Driver):
         return self._next
 
     def learn(self, block: Block) -> None:
-        """Do nothing: the rows were learned."""
+        """Do nothing: the rows have been learned."""
 
     def updates(self) -> int:
-        """Return how many rows have changed the model."""
+        """Return the number of rows that changed the model."""
         return int(self.model.n_updates_)
 
 
@@ -128,9 +133,11 @@ def run_on_spark(arguments: argparse.Namespace) -> int:
         if arguments.save:
             model.save(outputs.reserve(arguments.save))
         if arguments.report:
-            from rpnb.report.stream import stream_page
+            from rpnb.cli.run.advice import hints
+            from rpnb.report.run_page import stream_page
 
-            page = stream_page(evaluation, facts, arguments.command_line)
+            said = hints(evaluation, facts)
+            page = stream_page(evaluation, facts, arguments.command_line, hints=said)
             outputs.open(arguments.report).write(page)
         outputs.commit()
         show = as_json if arguments.json else as_table
@@ -139,9 +146,9 @@ def run_on_spark(arguments: argparse.Namespace) -> int:
 
 
 def _model(arguments: argparse.Namespace) -> tuple[Any, int | None]:
-    """Return the learner, or say which option is not for Spark.
+    """Return the learner, and the size of mini-batches if it is not its parameter.
 
-    Also the rows of a mini-batch, of a learner that has no such parameter.
+    Refuses options that Spark does not support.
     """
     defaults = vars(_parser().parse_args(["run", arguments.file]))
     for name, value in vars(arguments).items():
@@ -149,7 +156,7 @@ def _model(arguments: argparse.Namespace) -> tuple[Any, int | None]:
             option = "--" + name.replace("_", "-")
             raise CommandError(f"{option} cannot be used with --engine spark")
     if arguments.target is None:
-        raise CommandError("--engine spark needs --target, the column of the labels")
+        raise CommandError("--engine spark needs --target, the label column")
     names = names_of(arguments)
     if len(names) > 1:
         raise CommandError("--engine spark evaluates one learner at a time")
@@ -166,8 +173,8 @@ def _model(arguments: argparse.Namespace) -> tuple[Any, int | None]:
         raise CommandError(f"--engine spark: {error}{option}") from error
     if size is None and not isinstance(model, RPNBClassifier):
         raise CommandError(
-            "--engine spark needs --batch-size, the rows of a mini-batch: without it "
-            "all rows would be predicted before any is learned"
+            "--engine spark needs --batch-size, the number of rows of a mini-batch: "
+            "without it, all rows would be predicted before any is learned"
         )
     return model, size
 
@@ -175,7 +182,7 @@ def _model(arguments: argparse.Namespace) -> tuple[Any, int | None]:
 def _evaluate(
     arguments: argparse.Namespace, model: Any, size: int | None, outputs: Outputs
 ) -> tuple[Evaluation, list[str]]:
-    """Learn all rows and count the predictions; return also the features' names."""
+    """Learn all rows; return the evaluation and the names of the features."""
     from rpnb.spark.columns import choose_columns
     from rpnb.spark.learn import learn_frame
 
@@ -207,7 +214,7 @@ def _evaluate(
             file = PredictionsFile(
                 opened, [name], [gives and wants_probabilities(arguments)]
             )
-        thresholds = _thresholds(model)
+        thresholds = set_thresholds(model)
         for each in learn_frame(
             model,
             frame,
@@ -218,11 +225,10 @@ def _evaluate(
         ):
             y = model.classes_[each.y]
             first = evaluation.rows
-            numbers = evaluation.labels.of(y)
-            block = Block(first, np.zeros((len(y), 1)), y, numbers)
+            block = Block(first, np.zeros((len(y), 1)), evaluation.labels.coded(y))
             found = driver.receive(block, each, thresholds)
             evaluation.step(block)
-            thresholds = _thresholds(model)
+            thresholds = set_thresholds(model)
             learner.seconds += each.result.seconds
             if file is not None:
                 labels = evaluation.labels.labels_of(found.numbers)
@@ -238,19 +244,8 @@ def _evaluate(
         spark.stop()
 
 
-def _thresholds(model: Any) -> Any:
-    """Return those of prediction sets of a model that calibrates itself, or None."""
-    if not isinstance(model, RPNBClassifier):
-        return None
-    if not model.__sklearn_is_fitted__():
-        wanted = is_calibrated(model.temperature, model.combiner)
-        return new_thresholds() if wanted else None
-    calibration = model._state.calibration
-    return None if calibration is None else calibration.thresholds.copy()
-
-
 def _classes(arguments: argparse.Namespace, frame: Any) -> Any:
-    """Return the classes that are declared, of the type that the labels have."""
+    """Return the declared classes, in the type of the labels."""
     if not arguments.classes:
         return None
     kind = frame.schema[arguments.target].dataType.typeName()
@@ -260,7 +255,7 @@ def _classes(arguments: argparse.Namespace, frame: Any) -> Any:
         return [int(text) for text in arguments.classes]
     except ValueError as error:
         raise CommandError(
-            f"--classes must be whole numbers, as the labels are: {error}"
+            f"--classes must be whole numbers, like the labels: {error}"
         ) from error
 
 
@@ -280,20 +275,20 @@ def _session(master: str | None) -> Any:
 
 
 def _read(spark: Any, arguments: argparse.Namespace) -> Any:
-    """Return the rows of a file, or of all files of a folder in the order of names."""
+    """Return the rows of a file, or of all files of a folder in order of names."""
     from pyspark.sql import functions as F
 
     path = Path(arguments.file)
     if not path.exists():
-        raise CommandError(f"{path}: there is no such file or folder")
+        raise CommandError(f"{path}: no such file or folder")
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     kinds = {_READERS[file.suffix] for file in files if file.suffix in _READERS}
     if arguments.format is not None:
         kinds = {_READERS.get(f".{arguments.format}", arguments.format)}
     if len(kinds) != 1 or not kinds <= set(_READERS.values()):
         raise CommandError(
-            f"{path}: --engine spark reads files of one kind: "
-            f"{', '.join(_READERS)}; --format names it"
+            f"{path}: --engine spark reads files of one format, "
+            f"{', '.join(_READERS)}; set it with --format"
         )
     (kind,) = kinds
     reader = spark.read.format(kind)

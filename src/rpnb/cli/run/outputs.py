@@ -1,4 +1,4 @@
-"""Files that a command writes: all of them whole, or none."""
+"""Output files of a command: either all are written, or none."""
 
 import csv
 import os
@@ -15,7 +15,7 @@ from rpnb.cli import CommandError
 
 @contextmanager
 def writing(path: object) -> Iterator[None]:
-    """Turn an error of the system into one that names the file."""
+    """Turn a system error into one that names the file."""
     try:
         yield
     except BrokenPipeError:
@@ -26,10 +26,10 @@ def writing(path: object) -> Iterator[None]:
 
 
 class Outputs:
-    """Files under temporary names, which get their names when all are written.
+    """Files with temporary names, which are renamed once all are written.
 
     Leaving the context before `commit` removes them. Pipes and devices are written to
-    directly. `inputs` are read meanwhile, and must not be written to.
+    directly. `inputs` are files being read, which must not be overwritten.
     """
 
     def __init__(self, inputs: Sequence[str | Path] = ()) -> None:
@@ -43,7 +43,7 @@ class Outputs:
 
     def __exit__(self, *_: object) -> None:
         for file in self._open:
-            with suppress(OSError):  # as on a full disk, where something was raised
+            with suppress(OSError):  # on a full disk, an error was raised before
                 file.close()
         for pending in self._files.values():
             pending.discard()
@@ -51,9 +51,9 @@ class Outputs:
             temporary.unlink(missing_ok=True)
 
     def reserve(self, path: Path) -> Path:
-        """Return the name of a file to write that shall have the name `path`.
+        """Return the temporary name of a file that will have the name `path`.
 
-        What is written there goes to a pipe or a device once it is complete.
+        If `path` is a pipe or a device, it gets the complete content at the end.
         """
         temporary = self._reserve(path)
         if temporary == path:
@@ -65,25 +65,25 @@ class Outputs:
     def _reserve(self, path: Path) -> Path:
         for other in self._files:
             if os.path.realpath(path) == os.devnull:
-                break  # of that there is enough for all
+                break  # may be used any number of times
             if path == other or os.path.realpath(path) == os.path.realpath(other):
-                raise CommandError(f"{path} is named twice as a file to write to")
+                raise CommandError(f"{path} is used twice as an output file")
         for source in self._inputs:
             with suppress(OSError):
                 if os.path.samefile(path, source):
                     raise CommandError(
-                        f"{path} is the file that is read: name another to write to"
+                        f"{path} is an input file: choose another output file"
                     )
         try:
             self._files[path] = AtomicFile(path)
         except IsADirectoryError as error:
-            raise CommandError(f"{path} is a folder, not a file to write to") from error
+            raise CommandError(f"{path} is a folder, not an output file") from error
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}") from error
         return self._files[path].temporary
 
     def open(self, path: Path) -> IO[str]:
-        """Return a file of text to write to."""
+        """Open a text file for writing."""
         temporary = self._reserve(path)
         with writing(path):
             file = temporary.open("w", encoding="utf-8", newline="")
@@ -91,7 +91,7 @@ class Outputs:
         return file
 
     def open_bytes(self, path: Path) -> IO[bytes]:
-        """Return a file of bytes to write to."""
+        """Open a binary file for writing."""
         temporary = self.reserve(path)
         with writing(path):
             file = temporary.open("wb")
@@ -99,7 +99,7 @@ class Outputs:
         return file
 
     def commit(self) -> None:
-        """Give all files their names."""
+        """Rename all files to their final names."""
         for file in self._open:
             with writing(file.name):
                 file.close()
@@ -114,7 +114,7 @@ class Outputs:
 class PredictionsFile:
     """A CSV file with one line per row: its number, true label and predictions.
 
-    Each learner has a column and, where `probabilities` says so, one of probabilities.
+    Each learner has a column and, if `probabilities` is true, one for probabilities.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class PredictionsFile:
     ) -> None:
         """Write rows with the predicted labels and probabilities of each learner.
 
-        A missing label or prediction is empty.
+        A missing label or prediction is an empty cell.
         """
         columns = [rows.tolist(), truth]
         for labels, probability in zip(predictions, probabilities, strict=True):

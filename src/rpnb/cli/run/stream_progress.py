@@ -1,22 +1,22 @@
-"""The progress of a run, in one line."""
+"""Progress of a run, as one line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rpnb.cli.progress import gauge
+from rpnb.cli.progress_line import gauge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamProgress:
-    """The progress of a run: rows so far, and the errors of each learner."""
+    """Progress of a run: rows so far, and the errors of each learner."""
 
     rows: int
     share: float | None
-    """of the file that has been read; None if not known"""
+    """share of the file that has been read; None if unknown"""
     seconds: float
     errors: Mapping[str, tuple[float, float]]
-    """by learner, the error over all rows and over the last `window`"""
+    """error of each learner over all rows, and over the last `window` rows"""
     window: int
     updates: int
     """rows that changed the first learner's model"""
@@ -39,12 +39,12 @@ def line(progress: StreamProgress, *, bar: bool) -> str:
 
 
 def memory(*, peak: bool = False) -> float | None:
-    """Return the memory of this process in megabytes, None if not known.
+    """Return the memory of this process in megabytes; None if unknown.
 
     Parameters
     ----------
     peak
-        The maximum so far, rather than the present value.
+        Whether to return the maximum so far instead of the current value.
     """
     try:
         status = Path("/proc/self/status").read_text()

@@ -13,22 +13,25 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from rpnb.cli import INTERRUPTED, CommandError
-from rpnb.cli.learners import given_parameters, has_parameter
-from rpnb.cli.progress import Display
-from rpnb.cli.run.inputs import ENCODER, explained, learners_of, open_rows
-from rpnb.cli.run.outputs import Outputs, PredictionsFile, writing
-from rpnb.cli.run.probabilities import (
+from rpnb.cli.learners import has_parameter
+from rpnb.cli.parameters import given_parameters
+from rpnb.cli.progress_line import Display
+from rpnb.cli.run.advice import hints
+from rpnb.cli.run.asked_probabilities import (
     needed_probabilities,
     of_predictions,
     wants_probabilities,
 )
+from rpnb.cli.run.inputs import ENCODER, explained, learners_of, open_rows
+from rpnb.cli.run.outputs import Outputs, PredictionsFile, writing
+from rpnb.cli.run.printed_result import as_json, as_table
 from rpnb.cli.run.stream_progress import StreamProgress, line
-from rpnb.cli.run.summary import as_json, as_table
 from rpnb.estimators.checks.spread import SpreadWarning, describe_spread
-from rpnb.evaluate.blocks import ChunkBlocks
+from rpnb.estimators.protocol import learner_of
 from rpnb.evaluate.drivers.selection import REFERENCES
 from rpnb.evaluate.evaluation import Evaluation, native_evaluation
 from rpnb.evaluate.result import RunFacts
+from rpnb.evaluate.stream_blocks import ChunkBlocks
 from rpnb.files import (
     FileError,
     LabelledArrays,
@@ -36,13 +39,14 @@ from rpnb.files import (
     LabelledFile,
     ReadAhead,
 )
-from rpnb.files.encoding.columns import ColumnEncoder
+from rpnb.files.encoding.column_encoder import ColumnEncoder
 from rpnb.labels import NO_LABEL
 from rpnb.preprocessing import StreamPipeline
 
 if TYPE_CHECKING:
+    from rpnb.core.columns.coding import ColumnKind
     from rpnb.evaluate.waiting import StreamWatch
-    from rpnb.report.sections.reasons import LastRows
+    from rpnb.report.sections.row_reasons import LastRows
 
 
 class Interrupt:
@@ -90,7 +94,7 @@ def stream(arguments: argparse.Namespace) -> int:
     state, models = learners_of(arguments)
     if arguments.save and len(models) > 1:
         raise CommandError("--save writes one model, but there are several learners")
-    # Said in the results, with the option that helps.
+    # The results name the option that helps.
     warnings.simplefilter("ignore", SpreadWarning)
     with Interrupt() as interrupt, Outputs([arguments.file]) as outputs:
         try:
@@ -140,7 +144,7 @@ class _Run:
         self._display = Display(sys.stderr, line)
 
     def announce(self) -> None:
-        """Say at the beginning what a user should know of how the file is read."""
+        """Print notes on how the file is read."""
         if not self._arguments.quiet and isinstance(self._source, LabelledFile):
             for note in self._source.notes:
                 sys.stderr.write(f"{self._source.name}: {note}\n")
@@ -187,14 +191,13 @@ class _Run:
         if self._last_rows is not None:
             labelled = np.flatnonzero(chunk.codes != NO_LABEL)
             last = labelled[-self._last_rows.size :]
-            self._last_rows.add(chunk.X[last], chunk.y[last])
+            self._last_rows.add(chunk.X[last], chunk.labels[chunk.codes[last]])
         if self._predictions is not None:
             kept = predictions[: len(self._models)]
             labels = [evaluation.labels.labels_of(each.numbers) for each in kept]
             probabilities = [of_predictions(each) for each in kept]
-            truth = chunk.y.tolist()
-            for i in np.flatnonzero(chunk.codes == NO_LABEL).tolist():
-                truth[i] = ""
+            written = [*chunk.labels.tolist(), ""]  # no label, −1, is the last
+            truth = [written[code] for code in chunk.codes.tolist()]
             with writing(self._arguments.predictions):
                 self._predictions.write(chunk.rows, truth, labels, probabilities)
 
@@ -209,9 +212,9 @@ class _Run:
             self._predictions = PredictionsFile(file, list(self._models), probabilities)
         self._spread = self._spread_of(first)
         if self._arguments.report:
-            from rpnb.report.sections.reasons import LastRows
+            from rpnb.report.sections.row_reasons import LastRows
 
-            self._last_rows = LastRows(self._names())
+            self._last_rows = LastRows(self._names(), columns=self._encoded_columns())
         evaluation = native_evaluation(
             self._models,
             {name: learner() for name, learner in REFERENCES.items()},
@@ -234,13 +237,14 @@ class _Run:
             if each.name in self._models
         }
         encoder = self._source.encoder
-        coded = encoder.category_places() if isinstance(encoder, ColumnEncoder) else ()
-        return StreamWatch(
-            learners, evaluation.labels, InputWatch(self._names(), coded)
-        )
+        inputs = InputWatch(self._names())
+        if isinstance(encoder, ColumnEncoder):
+            names, kinds = zip(*encoder.columns(), strict=True)
+            inputs = InputWatch(names, (), encoder.category_names, kinds)
+        return StreamWatch(learners, evaluation.labels, inputs)
 
     def _spread_of(self, first: LabelledChunk) -> str | None:
-        """Return what to say of features that differ in spread, if anything does."""
+        """Return a warning if features differ in spread, None if they do not."""
         sensitive = [
             name for name, model in self._models.items() if _suffers_from_spread(model)
         ]
@@ -254,12 +258,17 @@ class _Run:
         encoder = self._source.encoder
         return None if encoder is None else encoder.feature_names()
 
+    def _encoded_columns(self) -> "list[tuple[str, ColumnKind]] | None":
+        """Return the columns that rows encode, None where they have no names."""
+        encoder = self._source.encoder
+        return encoder.columns() if isinstance(encoder, ColumnEncoder) else None
+
     def _classes(self, first: LabelledChunk) -> Any:
-        """Return the classes that are known from the first row on, None for none."""
+        """Return the classes that are declared in advance, None for none."""
         if self._arguments.load:
             return None
         if self._arguments.classes:
-            return _as_labels(self._arguments.classes, first.y.dtype.kind)
+            return _as_labels(self._arguments.classes, first.labels.dtype.kind)
         return self._source.declared
 
     def _try_learners(self, first: LabelledChunk) -> None:
@@ -270,12 +279,12 @@ class _Run:
             for name, model in self._models.items():
                 if not model.__sklearn_tags__().input_tags.sparse:
                     raise CommandError(
-                        f"{self._source.name}: {name} does not take sparse rows; "
-                        "among those that do are PA, OGD and Perceptron"
+                        f"{self._source.name}: {name} does not support sparse rows; "
+                        "PA, OGD and Perceptron do"
                     )
         classes = self._classes(first)
         labelled = np.flatnonzero(first.codes != NO_LABEL)[:16]
-        X, y = first.X[labelled], first.y[labelled]
+        X, y = first.X[labelled], first.labels[first.codes[labelled]]
         for name, model in self._models.items():
             try:
                 trial = clone(model)
@@ -301,6 +310,7 @@ class _Run:
     def write(self, interrupted: bool) -> None:
         """Write the model and the report, under temporary names."""
         if self._arguments.save:
+            from rpnb.estimators.protocol import saved_model
             from rpnb.estimators.saving.estimator import write_estimator
 
             (model,) = self._models.values()
@@ -309,16 +319,18 @@ class _Run:
             assert encoder is not None  # noqa: S101 - only files are saved
             attached = {ENCODER: encoder.to_json(self._position)}
             with writing(self._arguments.save):
-                write_estimator(file, model._as_saved(), attached=attached)
+                write_estimator(file, saved_model(model), attached=attached)
         if self._arguments.report:
-            from rpnb.report.stream import stream_page
+            from rpnb.report.run_page import stream_page
 
             assert self.evaluation is not None  # noqa: S101 - there were rows
+            facts = self._facts(interrupted)
             page = stream_page(
                 self.evaluation,
-                self._facts(interrupted),
+                facts,
                 self._arguments.command_line,
                 self._last_rows,
+                hints(self.evaluation, facts),
             )
             with writing(self._arguments.report):
                 self._outputs.open(self._arguments.report).write(page)
@@ -404,7 +416,7 @@ class _Run:
 
 
 def _scales(model: Any) -> bool:
-    """Whether a learner scales rows along the stream because it was told to."""
+    """Whether a learner scales rows online because it was asked to."""
     model = getattr(model, "model", model)  # behind a drift detector
     return isinstance(model, StreamPipeline) or bool(getattr(model, "scale", None))
 
@@ -412,7 +424,7 @@ def _scales(model: Any) -> bool:
 def _suffers_from_spread(model: Any) -> bool:
     """Whether features on different scales harm a learner, and nothing scales them."""
     model = getattr(model, "model", model)
-    return not _scales(model) and bool(model._sensitive_to_scale)
+    return not _scales(model) and learner_of(model).sensitive_to_scale
 
 
 def _as_labels(texts: list[str], kind: str) -> list[Any]:

@@ -6,11 +6,22 @@ from typing import Any
 import numpy as np
 
 from rpnb._core.bayes import Model as CoreModel
-from rpnb.core.bayes.combining import COMBINERS, Combiner
-from rpnb.core.bayes.densities import Gaussians, Prior, empty_gaussians, refresh
-from rpnb.core.bayes.moments import Moments, empty_moments, fade, merge, unmerge
-from rpnb.core.bayes.state import ClassState, set_bias_from_counts
-from rpnb.core.calibration.mixture import (
+from rpnb.core.bayes.statistics import (
+    COMBINERS,
+    ClassState,
+    Combiner,
+    Gaussians,
+    Moments,
+    Prior,
+    empty_gaussians,
+    empty_moments,
+    fade,
+    merge,
+    refresh,
+    set_bias_from_counts,
+    unmerge,
+)
+from rpnb.core.calibration import (
     Calibration,
     copy_calibration,
     merge_calibrations,
@@ -28,12 +39,12 @@ from rpnb.core.projection.record import Projection
 class Model(CoreModel):
     """Everything that prediction and learning need. Classes are numbered 0 … M−1.
 
-    The core has the arrays, as records that share their memory with NumPy: `moments`,
-    `gaussians`, `classes` and `calibration`, which is None where probabilities are not
-    learned; and the numbers `n_seen` of rows seen, `n_updates` of rows that changed the
-    moments, `keep`, which is how much of the past is left after a row of weight one,
-    and `count_factor`, which is K where the class prior follows the counts of rows and
-    0 where it is fixed.
+    The compiled base class owns the arrays, as records that share their memory with
+    NumPy: `moments`, `gaussians`, `classes`, and `calibration`, None where
+    probabilities are not learned. It also has the counts `n_seen` of rows seen and
+    `n_updates` of rows that changed the moments; `keep`, the share of the past that is
+    left after a row of weight 1; and `count_factor`, K where the class prior follows
+    the counts of rows and 0 where it is fixed.
     """
 
     def __init__(
@@ -62,11 +73,11 @@ class Model(CoreModel):
         self.n_updates = n_updates
         self.calibration = calibration
         self.scale = scale
-        """what rows are scaled by before they come here; None if they are not"""
+        """the scale that was applied to the rows; None if they are not scaled"""
 
     @property
     def projection(self) -> Projection:
-        """The K random projections. They may be replaced by ones of other features."""
+        """The K random projections; assign others if the features change."""
         return self._projection
 
     @projection.setter
@@ -105,7 +116,7 @@ class Model(CoreModel):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle and copy all but what is remembered of the last row."""
+        """Pickle and copy everything but the cache of the last row."""
         records = self.moments, self.gaussians, self.classes
         names = "keep", "count_factor", "n_seen", "n_updates", "calibration", "scale"
         numbers = {name: getattr(self, name) for name in names}
@@ -166,7 +177,7 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
         *zip(classes, model.classes, strict=True),
     ):
         fresh[old] = present[came_from]
-    # New classes are alike.
+    # All new classes have the same density: derive it once.
     new = np.flatnonzero(~old)
     if new.shape[0] > 0:
         refresh(gaussians, int(new[0]), moments, model.prior)
@@ -189,7 +200,7 @@ def refresh_all(model: Model) -> None:
 
 
 def fade_all(model: Model, factor: float) -> None:
-    """Multiply the weight of all that has been learned and counted by `factor`."""
+    """Multiply the weight of everything learned and counted so far by `factor`."""
     for m in range(model.M):
         fade(model.moments, m, factor, 1.0)
     model.classes.seen[:] *= factor
@@ -200,7 +211,7 @@ def fade_all(model: Model, factor: float) -> None:
 
 
 def may_continue(model: Model, base: Model) -> bool:
-    """Whether `model` may result from `base` by learning: no count is smaller."""
+    """Whether `model` may be `base` after more rows: no count is smaller."""
     return (
         model.n_seen >= base.n_seen
         and model.n_updates >= base.n_updates
@@ -210,10 +221,10 @@ def may_continue(model: Model, base: Model) -> bool:
 
 
 def merge_statistics(model: Model, other: Model, base: Model | None) -> None:
-    """Add to `model` what `other` has learned since `base`, class by class.
+    """Add what `other` has learned since `base` to `model`, class by class.
 
-    The three have the same classes in the same order. Without a base, all that `other`
-    has learned is added.
+    All three have the same classes in the same order. Without a base, everything that
+    `other` has learned is added.
     """
     for m in range(model.M):
         if base is None:

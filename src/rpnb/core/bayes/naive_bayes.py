@@ -1,4 +1,4 @@
-"""Gaussian naive Bayes on the features themselves, learned from every row.
+"""Gaussian naive Bayes on the raw features, learned from every row.
 
 A reference learner: the same moments and scores as RPNB's, but of the features instead
 of their projections, and with class priors equal to the classes' frequencies.
@@ -9,8 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb._core.bayes import add_rows, run_naive_bayes, score_naive_bayes
-from rpnb.core.bayes.densities import Gaussians, Prior, empty_gaussians, refresh
-from rpnb.core.bayes.moments import Moments, empty_moments, merge
+from rpnb.core.bayes.statistics import (
+    Gaussians,
+    Moments,
+    Prior,
+    empty_gaussians,
+    empty_moments,
+    merge,
+    refresh,
+)
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.elementary import log
 
@@ -19,13 +26,13 @@ class NaiveBayes(NamedTuple):
     """The state of the learner, over M classes and p features."""
 
     prior: Prior
-    """of weight zero: only its floor is used, and its variance before the first row"""
+    """has weight 0: only its floor is used, and its variance before the first row"""
     moments: Moments
     gaussians: Gaussians
     eligible: BoolArray
     """(M,) whether the class has been declared or seen"""
     log_seen: FloatArray
-    """(M,) logarithm of the weight seen of the class, −∞ before the first row"""
+    """(M,) log of the weight of the class's rows, −∞ before the first"""
 
 
 def blank_naive_bayes(M: int, p: int, floor: float) -> NaiveBayes:
@@ -39,7 +46,7 @@ def blank_naive_bayes(M: int, p: int, floor: float) -> NaiveBayes:
 
 
 def arrange_naive_bayes(state: NaiveBayes, source: IntArray) -> NaiveBayes:
-    """Return the state whose class m is class source[m] of `state`, new if −1."""
+    """Return a state whose class m is class source[m] of `state`, or new if −1."""
     old = source >= 0
     M, p = source.shape[0], state.moments.mean.shape[1]
     new = blank_naive_bayes(M, p, state.prior.floor)
@@ -88,7 +95,7 @@ def block_moments(
 
 
 def merge_moments(state: NaiveBayes, moments: Moments) -> None:
-    """Learn rows of which the moments are known."""
+    """Learn rows, given their moments."""
     seen = np.flatnonzero(moments.weight > 0.0)
     for m in seen.tolist():
         merge(state.moments, m, moments, m)

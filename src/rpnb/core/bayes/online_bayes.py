@@ -22,9 +22,9 @@ __all__ = [
     "pass_online_bayes",
 ]
 
-# What rounding may make of a scatter, relative to the largest entry.
+# Rounding error of a scatter, relative to its largest entry.
 _ROUNDING: Final = 1e-9
-# The least ratio of two eigenvalues of a scatter that is told from zero.
+# Ratio of two eigenvalues of a scatter below which the smaller cannot be told from 0.
 _RESOLVED: Final = 1e-13
 
 
@@ -46,21 +46,24 @@ def insert_covariance(classes: ClassCovariances, m: int) -> ClassCovariances:
 def covariance_without(
     classes: ClassCovariances, m: int, X: FloatArray, weight: FloatArray
 ) -> ClassCovariances | None:
-    """Return class m, as the only one, without rows X (r, p) of these weights (r,).
+    """Return a state of class m alone, without rows X (r, p) of these weights (r,).
 
-    The update read backwards, for all rows at once: with n' the weight, S' and μ' the
-    covariance and mean now, w, μ_r and C the rows' weight, mean and scatter, and
-    n = n' − w, it is μ = (n'μ' − wμ_r)/n and
-    nS = n'S' − C − (nw/n')(μ − μ_r)(μ − μ_r)ᵀ. The pseudo-observation stays, so that
-    n ≥ 1 and nS − I has no negative eigenvalue: None if that does not hold, since then
-    the rows cannot all have been learned, or if rounding leaves it open.
+    This inverts the update, for all rows at once. With n', μ' and S' the present
+    weight, mean and covariance, w, μ_r and C the rows' weight, mean and scatter, and
+    n = n' − w,
+
+        μ = (n'μ' − wμ_r)/n,    nS = n'S' − C − (nw/n')(μ − μ_r)(μ − μ_r)ᵀ.
+
+    The pseudo-observation stays, so n ≥ 1 and nS − I has no negative eigenvalue. If
+    this does not hold, the rows cannot all have been learned: the result is then None,
+    as it is where rounding leaves the question open.
     """
     p = X.shape[1]
     total, removed = float(classes.weight[m]), float(weight.sum())
     rest = total - removed
-    # Weights that were added up in another order may differ in the last bits.
-    all_of_them = abs(rest - 1.0) <= _ROUNDING * total
-    if rest < 1.0 and not all_of_them:
+    # Weights summed in another order may differ in the last bits.
+    nothing_left = abs(rest - 1.0) <= _ROUNDING * total
+    if rest < 1.0 and not nothing_left:
         return None
     rest = max(rest, 1.0)
     inverse = solve_triangular(classes.root[m], np.eye(p))
@@ -73,11 +76,11 @@ def covariance_without(
     left -= rest * (removed / total) * np.outer(away, away)
     size = max(float(np.diag(scatter).max()), removed * float(centre @ centre))
     slack = _ROUNDING * size
-    if all_of_them:
+    if nothing_left:
         wrong = max(float(np.abs(left - np.eye(p)).max()), float(mean @ mean))
         return None if wrong > slack else new_covariances(1, p)
     values = np.linalg.eigvalsh(left)
-    # Where deviations differ so much that rounding hides the smallest, it is unknown.
+    # The smallest eigenvalue may be lost in the rounding error of the largest.
     if not values[0] >= max(1.0 - slack, _RESOLVED * values[-1]):
         return None
     lower = np.linalg.cholesky(left / rest)

@@ -1,7 +1,7 @@
-"""A model's scores as polynomials of degree two, in double precision, for serving.
+"""A model's scores as quadratic polynomials of the features, in double precision.
 
-Those that passes predict from are built in single precision, quickly and often; these
-are computed once, in double precision, from a model that no longer learns.
+They are computed once, for a model that no longer learns, to serve or export it; the
+forms of ``cpp/rpnb/forms.h`` are built for each call.
 """
 
 from math import sqrt
@@ -32,8 +32,8 @@ def make_polynomials(model: Model, classes: IntArray) -> ClassPolynomials:
     """Return the scores of the named classes under the rule "log_sum" as polynomials.
 
     The origin minimises the sum of the classes' squared distances. It is computed
-    twice, the second time relative to the first result, so that the factors are precise
-    also for data far from zero. Factors that overflow are not finite.
+    twice, the second time relative to the first result, to keep the factors precise for
+    data far from zero. Factors that overflow are not finite.
     """
     p = model.projection.R.shape[0]
     origin = np.zeros(p)
@@ -74,5 +74,7 @@ def evaluate_polynomials(forms: ClassPolynomials, X: FloatArray) -> FloatArray:
     for start in range(0, X.shape[0], _ROWS):
         moved = X[start : start + _ROWS] - forms.origin
         terms = np.concatenate([moved[:, i] * moved[:, j], moved], axis=1)
-        out[start : start + _ROWS] = terms @ forms.factors.T + forms.constant
+        # The order of this sum is fixed; that of BLAS depends on the number of rows.
+        scores = np.einsum("nk,mk->nm", terms, forms.factors)
+        out[start : start + _ROWS] = scores + forms.constant
     return out

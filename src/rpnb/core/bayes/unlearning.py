@@ -1,11 +1,11 @@
-"""Taking observations out of moments again: Theorem 1 of the paper read backwards."""
+"""Removing observations from moments: the inverse of Theorem 1 of the paper."""
 
 import numpy as np
 
-from rpnb.core.bayes.moments import Moments, unmerge
+from rpnb.core.bayes.statistics import Moments, unmerge
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 
-# What rounding may make of a scatter of zero, relative to what was subtracted.
+# Rounding error of a scatter that should be 0, relative to what was subtracted.
 _ROUNDING = 1e-6
 
 
@@ -15,13 +15,14 @@ def copy_moments(moments: Moments) -> Moments:
 
 
 def without(moments: Moments, part: Moments) -> tuple[Moments, IntArray, IntArray]:
-    """Return the moments without those of `part`, and classes where that cannot be.
+    """Return the moments without those of `part`, and the classes where that fails.
 
-    Those whose weight would become negative, and those where some column's scatter
-    would: then `part` cannot be of rows that were learned. `moments` stay as they are.
+    It fails, since the rows of `part` were not learned, for the classes in the second
+    result, whose weight would become negative, and for those in the third, which have a
+    column whose scatter would. `moments` are not changed.
     """
     rest = moments.weight - part.weight
-    # Weights that were added up in another order may differ in the last bits.
+    # Weights summed in another order may differ in the last bits.
     slack = 1e-9 * moments.weight
     too_heavy = np.flatnonzero(rest < -slack)
     out = copy_moments(moments)
@@ -29,7 +30,7 @@ def without(moments: Moments, part: Moments) -> tuple[Moments, IntArray, IntArra
     strange = []
     for m in np.flatnonzero(part.weight > 0.0).tolist():
         if near[m]:
-            # All that the class had is removed: what is left must be rounding.
+            # Nothing of the class is left: any remainder must be rounding error.
             distance = part.mean[m] - moments.mean[m]
             spread = moments.scatter[m] - part.scatter[m]
             wrong = part.weight[m] * distance * distance + np.abs(spread)
@@ -44,12 +45,12 @@ def without(moments: Moments, part: Moments) -> tuple[Moments, IntArray, IntArra
 
 
 def _square(part: Moments, m: int) -> FloatArray:
-    """Return the sums of squares (F,) of class m, the scale of rounding errors."""
+    """Return the sums of squares (F,) of class m, to which rounding errors relate."""
     return part.weight[m] * part.mean[m] * part.mean[m]
 
 
 def _scatter_left(moments: Moments, part: Moments, m: int, rest: float) -> FloatArray:
-    """Return an upper bound (F,) of what is left of class m's scatter."""
+    """Return an upper bound (F,) of class m's scatter without `part`."""
     removed = part.weight[m]
     delta = (moments.mean[m] - part.mean[m]) * ((rest + removed) / rest)
     between = delta * delta * (rest * (removed / (rest + removed)))

@@ -1,1 +1,1 @@
-"""Columns of tables that are no numbers: categories, words and dates as features."""
+"""Columns that are not numeric: features from categories, text and dates."""

@@ -1,11 +1,11 @@
-"""Columns of categories as features, in which a category is not an order.
+"""Features from categorical columns, learned online.
 
-A column of few categories becomes one column per category, which is 1 where the row has
-it; a column of many becomes the frequencies of the classes among the rows before with
-the same category. Which of the two, and for which categories, is found out from the
-first rows: after 32, 128 and 512 labelled rows the layout is chosen again, and the
-learner learns these rows again where it has changed. No result depends on how rows are
-cut into calls, and memory is bounded whatever the values.
+A column with few categories is one-hot encoded; a column with many becomes the class
+frequencies among earlier rows of the same category (target encoding); a column of
+ordered categories becomes their ranks. The layout is chosen from the first rows and
+again after 32, 128 and 512 labelled ones; if it changes, the learner learns these rows
+again. No result depends on how rows are divided into calls, and memory is bounded for
+any values.
 """
 
 from collections.abc import Sequence
@@ -17,37 +17,40 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 
 #: Labelled rows after which the layout of the features is chosen again.
 LOOKS: Final = (32, 128, 512)
-#: Categories of a column up to which each has its own column.
+#: Most categories of a column that is one-hot encoded.
 MOST_INDICATORS: Final = 12
-#: Columns that all indicators may have together, about.
+#: About the most columns of all one-hot encodings together.
 MOST_COLUMNS: Final = 512
-#: Categories of a column that are told apart; others share places by their hash.
+#: Categories of a column that are told apart; others share counts by their hash.
 MOST_CATEGORIES: Final = 4096
 SHARED_PLACES: Final = 1024
-#: Groups of classes whose frequencies are counted: the first class seen, and the
-#: others in turns.
+#: Groups of classes whose frequencies are counted: the first class seen alone, the
+#: others assigned round-robin.
 GROUPS: Final = 5
-#: Rows that the frequencies of the classes as a whole count as, beside a category's.
+#: Weight of the overall class frequencies beside those of a category, in rows.
 PRIOR_ROWS: Final = 1.0
 
-#: In a layout: the number of the category itself, before any row is known.
+# Entries of a layout; a positive entry is a number of indicators.
+#: The rank of the category in a given order.
+ORDERED: Final = -2
+#: The number of the category itself, before any row was seen.
 NUMBER: Final = -1
-#: In a layout: frequencies of the classes; more than that is a number of indicators.
+#: Class frequencies.
 FREQUENCIES: Final = 0
 
 _NAN_KEY = int(np.array(np.nan).view(np.int64))
 
 
 class Layout(NamedTuple):
-    """What columns of categories become."""
+    """How categorical columns are encoded."""
 
     columns: tuple[int, ...]
-    """for each of them NUMBER, FREQUENCIES, or how many categories have indicators"""
+    """for each column ORDERED, NUMBER, FREQUENCIES, or its number of indicators"""
     frequencies: int
-    """columns that FREQUENCIES stands for"""
+    """columns that each FREQUENCIES column becomes"""
 
     def width(self, j: int) -> int:
-        """Return how many columns the column of categories j becomes."""
+        """Return how many columns categorical column j becomes."""
         kind = self.columns[j]
         if kind == FREQUENCIES:
             return self.frequencies
@@ -55,7 +58,7 @@ class Layout(NamedTuple):
 
 
 class KeptRows(NamedTuple):
-    """The first labelled rows, which are learned again in another layout."""
+    """The first labelled rows, which are learned again if the layout changes."""
 
     X: FloatArray
     """(n, P)"""
@@ -66,32 +69,44 @@ class KeptRows(NamedTuple):
 
 
 class Categories:
-    """What is known about the categories of some columns, and their present layout.
+    """What was learned about categorical columns, and their present layout.
 
     Parameters
     ----------
     places
-        The columns of categories, ascending.
+        Indices of the categorical columns, ascending.
     P
         Number of columns of the rows.
     M
         Number of classes.
     layout
-        What the columns become; by default, what they become before any row is known.
+        How the columns are encoded; by default, the layout before the first row.
+    orders
+        For each categorical column its categories in ascending order, or an empty
+        sequence if they have no order.
     """
 
     def __init__(
-        self, places: Sequence[int], P: int, M: int, layout: Layout | None = None
+        self,
+        places: Sequence[int],
+        P: int,
+        M: int,
+        layout: Layout | None = None,
+        orders: Sequence[Sequence[float]] = (),
     ) -> None:
         self.places, self.P = tuple(places), P
         k = len(self.places)
-        self.layout = layout or Layout((NUMBER,) * k, 1)
+        self.orders = tuple(orders) or ((),) * k
+        self._steps = [_steps(order) for order in self.orders]
+        self.layout = layout or Layout(
+            tuple(ORDERED if order else NUMBER for order in self.orders), 1
+        )
         self.known: list[dict[int, int]] = [{} for _ in range(k)]
         """the categories of each column and their numbers, in order of appearance"""
         self.counts: list[dict[int, list[int]]] = [{} for _ in range(k)]
-        """by column and category: rows of each group of classes; where they are used"""
+        """by column and category: rows of each class group; FREQUENCIES columns only"""
         self.totals = [0] * GROUPS
-        """rows of each group of classes"""
+        """rows of each class group"""
         self.ranks = np.full(M, -1)
         """(M,) the order in which classes were first seen; −1: not yet"""
         self.seen = 0
@@ -115,9 +130,9 @@ class Categories:
         return self._features(X, y, self.ranks)
 
     def learn(self, X: FloatArray, y: IntArray, weight: FloatArray) -> FloatArray:
-        """Return the features of rows, each by the rows before it, and learn them.
+        """Return the features of rows, each from the rows before it, and learn them.
 
-        A row of class −1 is not learned. At most `rows_until_look` labelled rows.
+        A row of class −1 is not learned. Give at most `rows_until_look` labelled rows.
         """
         labelled = np.flatnonzero(y >= 0)
         for number in y[labelled].tolist():
@@ -149,6 +164,13 @@ class Categories:
                 continue
             width = self.layout.width(j)
             part = out[:, at : at + width]
+            if self.layout.columns[j] == ORDERED:
+                # Missing and unknown values are in the middle of the order.
+                middle = 0.5 * (len(self.orders[j]) - 1)
+                keys, steps = _keys(X[:, column]), self._steps[j]
+                part[:, 0] = [steps.get(key, middle) for key in keys]
+                at, j = at + width, j + 1
+                continue
             numbers = self._numbers(j, X[:, column], groups)
             if self.layout.columns[j] == FREQUENCIES:
                 self._frequencies(j, numbers, groups, part)
@@ -161,7 +183,7 @@ class Categories:
         return out
 
     def _numbers(self, j: int, values: FloatArray, groups: list[int]) -> list[int]:
-        """Return the number of each row's category; one not known has the next."""
+        """Return the number of each row's category; a new category gets the next."""
         known = self.known[j]
         found = []
         for key, group in zip(_keys(values), groups, strict=True):
@@ -178,13 +200,14 @@ class Categories:
     def _frequencies(
         self, j: int, numbers: list[int], groups: list[int], out: FloatArray
     ) -> None:
-        """Fill in the frequencies of groups 1 … B in a row's category.
+        """Fill in the frequencies of class groups 1 … B in each row's category.
 
-        (c_g + a·π_g)/(c + a), with c_g rows of group g among the c rows of the category
-        before, π_g their share of all rows and a = 1: Micci-Barreca, "A preprocessing
+        (c_g + a·π_g)/(c + a), with c_g rows of group g among the c earlier rows of the
+        category, π_g their share of all rows and a = 1: Micci-Barreca, "A preprocessing
         scheme for high-cardinality categorical attributes", SIGKDD Explorations 3(1),
-        2001, eq. 3, with λ = c/(c + a); by the rows before, as Prokhorenkova et al.,
-        "CatBoost: unbiased boosting with categorical features", NeurIPS 2018, eq. 5.
+        2001, eq. 3, with λ = c/(c + a). Only earlier rows count, as in Prokhorenkova et
+        al., "CatBoost: unbiased boosting with categorical features", NeurIPS 2018,
+        eq. 5.
         """
         counts, totals = self.counts[j], list(self.totals)
         n = sum(totals)
@@ -206,35 +229,38 @@ class Categories:
     # Layouts
 
     def rows_until_look(self) -> int | None:
-        """Return how many labelled rows there are before the layout is chosen again."""
+        """Return how many more labelled rows there are before the next look."""
         return next((rows - self.seen for rows in LOOKS if rows > self.seen), None)
 
     def looked(self) -> tuple["Categories", KeptRows | None]:
-        """Return categories of the layout that fits the rows so far.
+        """Choose the layout again; return the categories to use from now on.
 
-        To be called when `seen` is one of `LOOKS`. Where the layout is another one,
-        they know nothing yet, and the rows that they and the learner are to learn
-        again come along.
+        To be called when `seen` is one of `LOOKS`. If the layout changes, the result is
+        a new object that has learned nothing, with the rows that it and the learner
+        have to learn again.
         """
-        layout = self._fitting()
+        layout = self._best_layout()
         last = self.seen >= LOOKS[-1]
         kept = self.kept
         if layout == self.layout or kept is None:
             if last:
                 self.kept = None
             return self, None
-        fresh = Categories(self.places, self.P, self.ranks.shape[0], layout)
+        M = self.ranks.shape[0]
+        fresh = Categories(self.places, self.P, M, layout, self.orders)
         if last:
             fresh.kept = None
         return fresh, kept
 
-    def _fitting(self) -> Layout:
-        """Return the layout that fits the categories known so far."""
+    def _best_layout(self) -> Layout:
+        """Return the layout that suits the categories seen so far."""
         k = max(len(self.places), 1)
         most = min(MOST_INDICATORS, max(2, MOST_COLUMNS // k))
         columns = tuple(
-            len(known) if 0 < len(known) <= most else FREQUENCIES
-            for known in self.known
+            (len(known) if 0 < len(known) <= most else FREQUENCIES)
+            if kind != ORDERED
+            else ORDERED
+            for kind, known in zip(self.layout.columns, self.known, strict=True)
         )
         classes = int((self.ranks >= 0).sum())
         return Layout(columns, min(max(classes - 1, 1), GROUPS - 1))
@@ -242,7 +268,7 @@ class Categories:
     # Classes
 
     def arrange_classes(self, source: IntArray) -> None:
-        """Let class m be what class source[m] was, or new if −1."""
+        """Renumber the classes: class m was class source[m], or is new if −1."""
         old, known = self.ranks, source >= 0
         self.ranks = np.full(source.shape[0], -1)
         self.ranks[known] = old[source[known]]
@@ -253,28 +279,34 @@ class Categories:
 
 
 def _group(rank: int) -> int:
-    """Return the group of a class: the first seen alone, the others in turns."""
+    """Return the group of the class that was seen `rank`-th."""
     return 0 if rank == 0 else 1 + (rank - 1) % (GROUPS - 1)
 
 
 def _keys(values: FloatArray) -> list[int]:
-    """Return the bits of numbers, one pattern for all that are NaN, one for zeros."""
+    """Return the bits of numbers, the same for all NaNs and for both zeros."""
     bits = (values + 0.0).view(np.int64)
     found: list[int] = np.where(np.isnan(values), _NAN_KEY, bits).tolist()
     return found
 
 
+def _steps(order: Sequence[float]) -> dict[int, float]:
+    """Return the ranks of ordered categories by their keys."""
+    keys = _keys(np.array(order, np.float64))
+    return {key: float(step) for step, key in enumerate(keys)}
+
+
 def _place(key: int) -> int:
-    """Return the shared place of a category that is not told apart."""
+    """Return the shared slot of a category beyond `MOST_CATEGORIES`."""
     return ((key * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF) >> 54
 
 
 def _indicate(kind: int, numbers: IntArray, out: FloatArray) -> None:
-    """Fill in the indicators of categories 0 … kind − 1, or what stands for them.
+    """Encode category numbers by `kind` indicators, or as NUMBER.
 
-    Two categories are −1 and 1, and any other 0. Of three or more, a category that has
-    no column of its own is a half in each of two columns: the first such pair, then the
-    next, and after the last the first again.
+    Two categories are −1 and 1 in one column, and any later one 0. With three or more,
+    a category without its own column is 0.5 in each of two columns: each such category
+    takes the next pair of columns, starting over after the last pair.
     """
     if kind == NUMBER:
         out[:, 0] = numbers

@@ -1,8 +1,8 @@
-"""Values of a column as numbers: categories, words and dates. Nothing is learned here.
+"""Values of a column as numbers: categories, text and dates. Nothing is learned here.
 
-A category is known by a number: a text by 52 bits of its hash, a number by itself. So
-rows of tables are arrays of numbers from the first check on, whoever reads them, and
-what is learned about categories is learned by `rpnb.core.columns.categories`.
+A category is identified by a number: text by 52 bits of its hash, a number by itself.
+After the input checks, rows of a table are therefore numeric arrays. What is learned
+about categories is in `rpnb.core.columns.categories`.
 """
 
 import re
@@ -18,28 +18,28 @@ from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray
 
-#: Columns that a column of words has as numbers: of words, and of trigrams in them.
+#: Numeric columns that a text column becomes: half for words, half for trigrams.
 TEXT_WIDTH: Final = 256
-#: Columns that a column of dates has: days, and sine and cosine of three cycles.
+#: Numeric columns that a date column becomes: days, and three cycles by sine, cosine.
 DATE_WIDTH: Final = 7
 #: What a column holds.
 ColumnKind: TypeAlias = Literal["number", "category", "text", "date"]
-#: How many columns of numbers a column becomes.
+#: How many numeric columns a column becomes.
 WIDTHS: Final[dict[ColumnKind, int]] = {
     "number": 1,
     "category": 1,
     "text": TEXT_WIDTH,
     "date": DATE_WIDTH,
 }
-#: Columns of numbers that columns of text and dates may become.
+#: Most numeric columns that all text and date columns together may become.
 MOST_WIDTH: Final = 1 << 16
-#: Words from which on a text is no category.
+#: Number of words from which a value counts as text, not as a category.
 MANY_WORDS: Final = 5
 
-#: A missing category, for learners that take no NaN; no text has a negative number.
+#: Number of a missing category where NaN is not allowed; texts have positive numbers.
 MISSING_CATEGORY: Final = -float(1 << 52)
 
-#: Characters of a text that are read: what one row costs is bounded.
+#: Characters of a text that are read, which bounds the cost of a row.
 LONGEST_READ: Final = 20_000
 
 _WORD = re.compile(r"\w+")
@@ -48,7 +48,7 @@ _YEAR = 365.2425
 
 
 def number_of_text(text: str) -> float:
-    """Return the number of a category: 2⁵² and 52 bits of the hash of its text.
+    """Return the number of a text category: 2⁵² plus 52 bits of its hash.
 
     >>> number_of_text("red") == number_of_text("red") != number_of_text("blue")
     True
@@ -58,10 +58,10 @@ def number_of_text(text: str) -> float:
 
 
 def category_numbers(values: Iterable[Any]) -> FloatArray:
-    """Return the numbers of categories (n,), NaN for a missing one.
+    """Return the numbers of categories (n,), NaN for missing ones.
 
-    Text has the number of its hash; numbers and booleans are their own. Other values
-    have no fixed spelling, and are refused.
+    Text gets the number of its hash; a number or boolean is its own. Other types are
+    refused, since their spelling may change.
 
     >>> category_numbers([3, True, None, "3"])[:3]
     array([ 3.,  1., nan])
@@ -81,13 +81,13 @@ def category_numbers(values: Iterable[Any]) -> FloatArray:
 
 
 def _number_of(value: Any) -> float:
-    """Return the number of a category that is no plain text."""
+    """Return the number of a category that is not a plain `str`."""
     if isinstance(value, str):
         return number_of_text(str(value))
     if is_missing(value):
         return np.nan
     if isinstance(value, Real | np.bool_):
-        return float(value) + 0.0  # there is one zero
+        return float(value) + 0.0  # −0.0 becomes 0.0
     if isinstance(value, date):
         return number_of_text(value.isoformat())
     raise TypeError(f"a category must be text or a number, got {value!r}")
@@ -105,13 +105,13 @@ def is_missing(value: Any) -> bool:
 
 
 def text_numbers(texts: Sequence[Any]) -> FloatArray:
-    """Return hashed words and trigrams of texts (n, 256), zeros for a missing one.
+    """Return hashed words and trigrams of texts (n, 256), zeros for missing ones.
 
-    Each word, in small letters, adds 1 or −1 to one of 128 columns, and each three
-    characters in a row of a word with a blank at both ends to one of 128 others, both
-    by their hash (Weinberger et al., "Feature hashing for large scale multitask
-    learning", ICML 2009, eq. 2). Each half is divided by its length. Characters beyond
-    the first 20,000 are not read.
+    Each case-folded word adds 1 or −1 to one of 128 columns, and each character
+    trigram of the word, padded by a blank at both ends, to one of 128 others; column
+    and sign are given by a hash (Weinberger et al., "Feature hashing for large scale
+    multitask learning", ICML 2009, eq. 2). Each half is divided by its Euclidean norm.
+    Characters beyond the first 20,000 are not read.
     """
     half = TEXT_WIDTH // 2
     found = np.zeros((len(texts), 2, half))
@@ -128,13 +128,13 @@ def text_numbers(texts: Sequence[Any]) -> FloatArray:
 
 
 def _add(row: FloatArray, piece: str) -> None:
-    """Add a piece of text to a row, at the place and with the sign of its hash."""
+    """Add a piece of text to a row; its hash gives the column and the sign."""
     number = zlib.crc32(piece.encode("utf-8", "surrogatepass"))
     row[(number >> 1) % row.shape[0]] += 1.0 if number & 1 else -1.0
 
 
 def is_words(value: Any) -> bool:
-    """Return whether a value is a text of so many words that it is no category.
+    """Return whether a value is text, with too many words for a category.
 
     >>> is_words("New York"), is_words("the quick brown fox jumps")
     (False, True)
@@ -143,9 +143,10 @@ def is_words(value: Any) -> bool:
 
 
 def date_numbers(times: NDArray[np.datetime64]) -> FloatArray:
-    """Return days since 1970, and the time of the day, week and year as circles.
+    """Return days since 1970, and the phase of the day, week and year.
 
-    Sine and cosine of each make (n, 7) columns; all are NaN where the time is missing.
+    Each phase is given by its sine and cosine, which makes (n, 7) columns; all are NaN
+    where the time is missing.
 
     >>> date_numbers(np.array(["1970-01-02T06:00"], "M8[us]")).round(3)[0, :3]
     array([1.25, 1.  , 0.  ])

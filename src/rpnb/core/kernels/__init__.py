@@ -1,1 +1,1 @@
-"""Tools of all kernels: arrays, compilation, rows, random bits, threads, vectors."""
+"""Shared by all learners: arrays, rows, elementary functions, scaling, threads."""

@@ -1,4 +1,4 @@
-"""Names for arrays. Axes carry the paper's letters everywhere.
+"""Names of array types, and letters of axes, which are the paper's.
 
 ========  ==========================================================================
 letter    axis
@@ -7,7 +7,7 @@ n         observations (rows)
 p         features of an observation, the dimension of the up-space
 q         dimension of a down-space
 K         members of the ensemble
-F = K·q   columns, of the K down-spaces side by side
+F = K·q   columns of the K down-spaces, side by side
 M         classes
 ========  ==========================================================================
 """

@@ -1,6 +1,6 @@
 """Exponentials and logarithms of arrays, with the same bits on every machine.
 
-NumPy's depend on the processor and on the C library.
+The bits of NumPy's depend on the processor and the C library.
 """
 
 import numpy as np

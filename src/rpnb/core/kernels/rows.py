@@ -1,4 +1,4 @@
-"""Blocks of rows, dense or sparse, as one record that kernels read.
+"""Blocks of rows, dense or sparse, in the form that the compiled core reads.
 
 A dense row has no column indices; a sparse row has no zeros.
 """
@@ -11,16 +11,16 @@ from scipy.sparse import issparse
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 
-# Rows of a block where nothing else says how many.
+# Default number of rows of a block.
 _BLOCK_ROWS: Final = 4096
 
-# An array (n, p), or a SciPy matrix of that shape in compressed rows (CSR), sorted and
-# without doubles. SciPy's types say nothing to a type checker.
+# An array (n, p), or a SciPy CSR matrix with sorted indices and without duplicates.
+# SciPy has no static types.
 RowTable: TypeAlias = Any
 
 
 class RowBlock(NamedTuple):
-    """A block of n rows, dense or sparse. Made by `as_rows`."""
+    """A block of n rows, dense or sparse; made by `as_rows`."""
 
     values: FloatArray
     """the values of all rows, row after row"""
@@ -38,7 +38,7 @@ def dense_rows(X: FloatArray) -> RowBlock:
 
 
 def sparse_rows(indptr: IntArray, indices: IntArray, data: FloatArray) -> RowBlock:
-    """Return rows in CSR form: sorted columns, none twice (`sum_duplicates`)."""
+    """Return CSR rows with sorted columns, none of them twice (`sum_duplicates`)."""
     return RowBlock(
         np.ascontiguousarray(data, np.float64),
         np.ascontiguousarray(indices, np.int64),
@@ -49,7 +49,7 @@ def sparse_rows(indptr: IntArray, indices: IntArray, data: FloatArray) -> RowBlo
 def row_blocks(n: int, size: int = _BLOCK_ROWS) -> Iterator[slice]:
     """Cut rows 0 … n − 1 into consecutive blocks of `size` rows, the last shorter.
 
-    Converting one block at a time to double precision bounds the memory of a pass.
+    Converting one block at a time to double precision limits the memory of a pass.
     """
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))

@@ -21,7 +21,7 @@ __all__ = [
     "variances",
 ]
 
-# A variance below this may be what underflow has left of one: the column is constant.
+# A smaller variance may be the result of underflow: the column counts as constant.
 _LEAST_VARIANCE: Final = 1e-280
 _LEAST_WEIGHT: Final = 1e-300
 
@@ -44,7 +44,7 @@ def copy_scale(scale: RunningScale) -> RunningScale:
 
 
 def variances(scale: RunningScale) -> FloatArray:
-    """Return the variance (p,) of each column: about zero where rows are not centred.
+    """Return the variance (p,) of each column, or its mean square if not centred.
 
     It is 0 where a column has not varied, or has no value yet.
     """
@@ -56,9 +56,9 @@ def variances(scale: RunningScale) -> FloatArray:
 def merge_scales(
     scale: RunningScale, other: RunningScale, base: RunningScale | None = None
 ) -> RunningScale:
-    """Return the scale of all rows of two scales; those of the base are counted once.
+    """Return the scale of all rows of two scales, those of `base` counted once.
 
-    Chan, Golub & LeVeque (1983), equations 1.5; taking the base away is their inverse.
+    Chan, Golub & LeVeque (1983), equations 1.5, and their inverse to subtract the base.
     """
     if base is not None:
         other = _without(other, base)
@@ -96,11 +96,11 @@ def _without(scale: RunningScale, base: RunningScale) -> RunningScale:
 
 
 def _counts(scale: RunningScale) -> FloatArray:
-    """Return the weight (p,) of the values of each column."""
+    """Return the weight (p,) of the values present in each column."""
     return np.maximum(scale.weight[0] - scale.missing, 0.0)
 
 
 def fade_scale(scale: RunningScale, factor: float) -> None:
-    """Multiply the weight of all rows so far by `factor`; the scale stays as it is."""
+    """Multiply the weight of all rows so far by `factor`; the scale does not change."""
     for array in (scale.scatter, scale.missing, scale.weight):
         array *= factor

@@ -1,8 +1,8 @@
 """Independent work spread over threads.
 
-Kernels and matrix products release the interpreter's lock, so threads suffice and the
-model is shared, not copied. A row's result is the same to the bit whatever rows are
-computed with it, so it does not depend on the number of threads.
+Kernels and matrix products release the GIL, so threads can share a model without
+copies. The result of a row has the same bits whatever rows are computed with it, so it
+does not depend on the number of threads.
 """
 
 import os
@@ -46,7 +46,7 @@ def call_one_ahead(work: Sequence[Callable[[], Result]], jobs: int) -> Iterator[
         yield from (job() for job in work)
         return
     with one_blas_thread(), ThreadPoolExecutor(1) as pool:
-        # In the caller's context, which has NumPy's error handling.
+        # Run in the caller's context, for NumPy's error handling.
         upcoming = pool.submit(copy_context().run, work[0])
         for job in work[1:]:
             result, upcoming = upcoming.result(), pool.submit(copy_context().run, job)
@@ -56,21 +56,21 @@ def call_one_ahead(work: Sequence[Callable[[], Result]], jobs: int) -> Iterator[
 
 @cache
 def _controller() -> Any:
-    # Looking for the libraries takes milliseconds; NumPy's is there from the start.
+    # The search takes milliseconds; NumPy's BLAS is loaded from the start.
     return ThreadpoolController()
 
 
 _lock = Lock()
 _limits: list[Any] = []
-"""The limit that the first caller has set, once for each caller still inside"""
+"""The limit that the first caller has set, once per caller still inside."""
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread, since threads that start threads slow each other down.
+    """Limit BLAS to one thread, to avoid oversubscription by nested threads.
 
     The limit applies to the whole process. Calls may overlap: the first to enter sets
-    it, and the last to leave, whichever that is, removes it.
+    it, and the last to leave removes it.
     """
     with _lock:
         limit = (
@@ -87,15 +87,12 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def _before_fork() -> None:
-    # Nobody may be changing the limit while the process is copied.
+    # The limit must not change while the process is copied.
     _lock.acquire()
 
 
 def _after_fork_in_child() -> None:
-    """Take back the limit that other threads of the parent had set.
-
-    Those threads do not exist in the child: nobody else would do it.
-    """
+    """Remove a limit set by other threads of the parent, which the child lacks."""
     if _limits:
         limit = _limits[0]
         _limits.clear()

@@ -44,8 +44,8 @@ ALGORITHMS: Final[dict[str, Algorithm]] = {
     "SCW1": Algorithm.SCW1,
     "SCW2": Algorithm.SCW2,
 }
-# The learners that have a multi-class form; all have a two-class form, in which the
-# three perceptrons are one.
+# The learners with a multi-class form. All have a two-class form, in which the three
+# perceptrons are the same.
 MULTICLASS: Final = frozenset(
     {
         Algorithm.PERCEPTRON,
@@ -82,7 +82,7 @@ def make_algorithm(
     Raises
     ------
     ValueError
-        If a multi-class form is asked for that does not exist.
+        If the learner has no multi-class form and one is requested.
     """
     if not two_class and algorithm not in MULTICLASS:
         name = next(key for key, value in ALGORITHMS.items() if value == algorithm)

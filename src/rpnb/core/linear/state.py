@@ -1,4 +1,4 @@
-"""The state of a linear learner: how it begins, and how classes are added to it."""
+"""The state of a linear learner: creating it, and adding classes to it."""
 
 from typing import Final
 
@@ -30,8 +30,7 @@ def blank_state(
 ) -> LinearState:
     """Return the state before the first row: w = 0, Σ = a·I, no class eligible yet.
 
-    With `diagonal`, only the diagonal of Σ is kept after each step. M is not read in
-    the two-class form.
+    With `diagonal`, only the diagonal of Σ is kept. The two-class form ignores M.
     """
     S = np.zeros((0, p))
     if keeps_covariance(rule.algorithm):
@@ -51,7 +50,7 @@ def copy_state(state: LinearState) -> LinearState:
 
 
 def arrange_linear_classes(state: LinearState, source: IntArray) -> LinearState:
-    """Return a copy whose class m is class source[m] of `state`, new where that is −1.
+    """Return a copy whose class m is class source[m] of `state`, or new if −1.
 
     A new class has zero weights and is not yet eligible.
     """

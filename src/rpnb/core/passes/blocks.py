@@ -1,14 +1,14 @@
-"""How many rows a pass handles at once, and their weights and labels."""
+"""How many rows a pass handles at once, and their weights."""
 
 from typing import Final
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 
-# Rows with more features than this are projected by BLAS, which is efficient for many
-# rows at once; the number of projected entries in such a block; the most rows of any
-# block.
+# Rows with more features than this are projected by BLAS, many at once.
 WIDE_FEATURES: Final = 64
+# Projected entries in a block of wide rows.
 _WIDE_ENTRIES: Final = 1 << 22
+# Most rows of any block.
 MOST_ROWS: Final = 1024
 
 
@@ -20,5 +20,5 @@ def block_rows(p: int, F: int) -> int:
 
 
 def weights_of(weight: FloatArray, rows: slice | IntArray) -> FloatArray:
-    """Return the weights of some rows; an array of one weight is for all rows."""
+    """Return the weights of some rows; a single weight applies to all rows."""
     return weight if weight.shape[0] == 1 else weight[rows]

@@ -1,17 +1,17 @@
-"""The choice among the passes: exact, screened, or by quadratic forms.
+"""The choice between the exact pass, the screened pass and quadratic forms.
 
-All give the same labels and leave the same state, to the bit; the choice only matters
-to speed. Costs are nanoseconds on one core, fitted to measurements
-(`benchmarks/bench_passes.py`). Only their ratios matter ([decision 7](
+All give the same labels and leave the same state, to the bit, so the choice affects
+speed only. Costs are nanoseconds on one core, fitted to measurements
+(`benchmarks/speed.py passes`). Only their ratios matter ([decision 7](
 ../../../docs/decisions/0007-choice-of-path.md)).
 """
 
 from typing import Literal, TypeAlias
 
 from rpnb.core.bayes.model import Model
-from rpnb.core.bayes.state import LEARN_NOTHING
+from rpnb.core.bayes.statistics import LEARN_NOTHING
 from rpnb.core.kernels.rows import RowTable
-from rpnb.core.projection.apply import projects_beforehand
+from rpnb.core.projection.apply import projects_in_advance
 
 Path: TypeAlias = Literal["exact", "screened", "forms"]
 
@@ -22,13 +22,13 @@ _FEW = 16
 def choose_path(model: Model, X: RowTable, learn: int) -> Path:
     """Return the pass that should be fastest for rows of X.
 
-    Quadratic forms are for predicting only: a form costs as much to build as hundreds
-    of rows to predict, and each mistake would change one.
+    Quadratic forms only predict: building one costs as much as predicting hundreds of
+    rows, and each mistake would change one.
     """
     n = X.shape[0]
     if model.rule != "log_sum" or n < _FEW:
         return "exact"
-    if learn != LEARN_NOTHING or projects_beforehand(model.projection, X):
+    if learn != LEARN_NOTHING or projects_in_advance(model.projection, X):
         return "screened"
     p, F, M = model.projection.p, model.F, model.M
     gain = screened_cost(p, F, M) - form_cost(p, M)

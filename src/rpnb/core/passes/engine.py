@@ -1,8 +1,8 @@
 """Running a model over many rows: blocks of bounded size, the fastest pass for each.
 
-Everything here concerns speed and memory only. The labels and the state are those of
-the exact pass, ``run_exact`` of ``cpp/rpnb/exact.h``, to the bit, however rows are cut
-into blocks and calls.
+This affects speed and memory only. The labels and the state are those of the exact
+pass, ``run_exact`` of ``cpp/rpnb/exact.h``, to the bit, however rows are divided into
+blocks and calls.
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,17 @@ from rpnb._core.passes import (
     score_rows,
 )
 from rpnb._core.passes import run_scored as run_scored_block
-from rpnb.core.bayes.densities import refresh
 from rpnb.core.bayes.model import Model
-from rpnb.core.bayes.moments import Moments, clear, empty_moments, merge
-from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
-from rpnb.core.calibration.cells import calibration_rows
+from rpnb.core.bayes.statistics import (
+    LEARN_ALL,
+    LEARN_NOTHING,
+    Moments,
+    clear,
+    empty_moments,
+    merge,
+    refresh,
+)
+from rpnb.core.calibration import calibration_rows
 from rpnb.core.kernels.arrays import CodeArray, FloatArray, IntArray, as_block
 from rpnb.core.kernels.rows import RowTable, row_blocks
 from rpnb.core.passes.blocks import block_rows, weights_of
@@ -35,13 +41,13 @@ from rpnb.core.passes.choice import Path, choose_path
 from rpnb.core.passes.screened import ScreenedPass
 from rpnb.core.projection.apply import (
     project_rows,
-    projects_beforehand,
+    projects_in_advance,
     rows_for_passes,
 )
 
-# A mini-batch is cut into blocks of so many rows. The moments of a block are those of
-# its rows added in order, and the blocks are merged in order. Sums of floating-point
-# numbers depend on their grouping: with this one, machines can share out the blocks.
+# Rows of a block of a mini-batch. The moments of each block are summed row by row, then
+# the blocks are merged in order. Floating-point sums depend on this grouping, which
+# lets machines compute the blocks of a mini-batch in parallel.
 BATCH_BLOCK: Final = 2048
 
 _ONE = np.ones(1)
@@ -68,14 +74,15 @@ def run(
     projected in a thread ahead of the pass.
     """
     if path is None:
-        if X.shape[0] == 1 and model.rule == "log_sum" and not issparse(X):
+        single = X.shape[0] == 1 and model.rule == "log_sum"
+        if single and (type(X) is np.ndarray or not issparse(X)):
             labels[0] = _run_one(model, X, y, weight, learn)
             return
         path = choose_path(model, X, learn)
     if path == "screened":
         ScreenedPass(model, X, jobs=jobs).run(X, y, weight, learn, labels)
         return
-    projected = projects_beforehand(model.projection, X)
+    projected = projects_in_advance(model.projection, X)
     size = block_rows(model.projection.p, model.F)
     forms = Forms(model, as_block(X[:size]).mean(axis=0)) if path == "forms" else None
     for rows in row_blocks(X.shape[0], size):
@@ -109,15 +116,13 @@ def run_scored(
     learn: int,
     labels: IntArray,
     out: FloatArray,
-    thresholds: FloatArray,
 ) -> None:
-    """Do what `run` does, and write what was known of each row before it was learned.
+    """Do what `run` does, and write what each row was predicted by.
 
-    `out` (n, M) gets the probabilities of a calibrated model, or else the scores;
-    `thresholds` (n, coverages) those of prediction sets, where the model is calibrated.
+    `out` (n, M) gets the probabilities of a calibrated model, or else the scores.
     """
     projection = model.projection
-    projected = projects_beforehand(projection, X)
+    projected = projects_in_advance(projection, X)
     for rows in row_blocks(X.shape[0], block_rows(projection.p, model.F)):
         run_scored_block(
             model,
@@ -128,7 +133,6 @@ def run_scored(
             learn,
             labels[rows],
             out[rows],
-            thresholds[rows],
         )
 
 
@@ -160,15 +164,13 @@ def run_batches(
     labels: IntArray,
     path: Path | None = None,
     out: FloatArray | None = None,
-    thresholds: FloatArray | None = None,
     block: int = BATCH_BLOCK,
 ) -> None:
     """Pass over X by mini-batches of `size` rows: equations (7) and (8).
 
-    All rows of a batch are predicted first. Then each class learns, in one step, those
-    of its rows that were misclassified, or all of its rows. Their moments are added up
-    block by block; `block` other than `BATCH_BLOCK` is for tests. `out` and
-    `thresholds` are those of `run_scored`.
+    All rows of a batch are predicted first. Then each class learns, in one step, its
+    misclassified rows, or all of its rows. Their moments are summed block by block;
+    only tests set `block`. `out` is that of `run_scored`.
     """
     batch = empty_moments(model.M, model.F)
     part = empty_moments(model.M, model.F) if size > block else batch
@@ -176,8 +178,6 @@ def run_batches(
         x, t, predicted = X[rows], y[rows], labels[rows]
         w = weights_of(weight, rows)
         run(model, x, _NO_LABELS, _ONE, LEARN_NOTHING, predicted, path)
-        if thresholds is not None and model.calibration is not None:
-            thresholds[rows] = model.calibration.thresholds
         if out is not None or model.calibration is not None:
             asked = None if out is None else out[rows]
             _score_batch(model, x, t, predicted, asked)
@@ -208,17 +208,17 @@ class BlockMoments(NamedTuple):
     """What a mini-batch learns from one of its blocks of rows."""
 
     y: IntArray
-    """(n,) the rows' classes"""
+    """(n,) classes of the rows"""
     labels: IntArray
-    """(n,) the predicted ones"""
+    """(n,) predicted classes"""
     classes: IntArray
-    """the classes with rows to learn, ascending"""
+    """classes with rows to learn, ascending"""
     moments: Moments
-    """of these rows, of these classes"""
+    """moments of these rows, one entry per class in `classes`"""
     weight: FloatArray
     """(n,) or (1,) weights of the rows"""
     codes: CodeArray
-    """(r, M) cells of the rows that calibration learns from; (0, M) without it"""
+    """(r, M) codes of the rows that calibration learns from; (0, M) without it"""
 
 
 def observe_block(
@@ -230,12 +230,12 @@ def observe_block(
     weight: FloatArray = _ONE,
     start: int = 0,
 ) -> BlockMoments:
-    """Return the moments of those rows of a block that are learned.
+    """Return the moments of the rows of a block that are to be learned.
 
-    `labels` are the predictions of `classify`, and `start` is how many rows of the
-    mini-batch come before the block. Changes nothing. `learn_blocks` with all blocks of
-    a mini-batch, of `BATCH_BLOCK` rows each but for the last one, does what
-    `run_batches` does, to the bit.
+    The model is not changed. `labels` are the predictions of `classify`, and `start` is
+    how many rows of the mini-batch precede the block. `learn_blocks` with all blocks of
+    a mini-batch, each of `BATCH_BLOCK` rows except the last, does what `run_batches`
+    does, to the bit.
     """
     taken = _learned_rows(y, labels, learn)
     classes = np.unique(y[taken])
@@ -250,7 +250,7 @@ def observe_block(
 
 
 def learn_blocks(model: Model, blocks: Sequence[BlockMoments], learn: int) -> None:
-    """Learn a mini-batch from the moments of its blocks, which are in order."""
+    """Learn a mini-batch from the moments of its blocks, given in order."""
     batch = empty_moments(model.M, model.F)
     for block in blocks:
         for place, m in enumerate(block.classes.tolist()):
@@ -272,7 +272,7 @@ def batch_probabilities(model: Model, X: RowTable) -> FloatArray:
 
 
 def moments_of(model: Model, X: RowTable, y: IntArray, weight: FloatArray) -> Moments:
-    """Return the moments (M, F) of rows of classes y, to be taken out of a model's."""
+    """Return the moments (M, F) of rows of classes y, to subtract from a model's."""
     part = empty_moments(model.M, model.F)
     _accumulate(model, X, np.arange(y.shape[0]), y, weight, 1.0, part)
     return part
@@ -281,7 +281,7 @@ def moments_of(model: Model, X: RowTable, y: IntArray, weight: FloatArray) -> Mo
 def _score_batch(
     model: Model, X: RowTable, y: IntArray, labels: IntArray, out: FloatArray | None
 ) -> None:
-    """Write a mini-batch's probabilities or scores; let calibration learn from it."""
+    """Write a mini-batch's probabilities or scores, then calibrate by it."""
     used = calibration_rows(model.n_seen, y.shape[0])
     if out is None:
         found = active_scores(model, X[used])
@@ -294,7 +294,7 @@ def _score_batch(
 
 
 def active_scores(model: Model, X: RowTable) -> FloatArray:
-    """Return the scores (n, M) of every row, −∞ of classes that are not active."""
+    """Return the scores (n, M) of rows, −∞ for classes that are not active."""
     return np.where(model.classes.eligible, scores(model, X), -np.inf)
 
 
@@ -307,9 +307,9 @@ def _accumulate(
     keep: float,
     into: Moments,
 ) -> None:
-    """Do what `accumulate_rows` does for the rows named in `taken`, block by block."""
+    """Add the rows with indices `taken` to the moments `into`, block by block."""
     projection = model.projection
-    projected = projects_beforehand(projection, X)
+    projected = projects_in_advance(projection, X)
     for chosen in row_blocks(taken.shape[0], block_rows(projection.p, model.F)):
         rows = taken[chosen]
         x = rows_for_passes(projection, X[rows])
@@ -321,11 +321,11 @@ def scores(model: Model, X: RowTable) -> FloatArray:
     """Return the score of every class for every row (n, M); the largest wins.
 
     For "log_sum" these are the scores of equation (6) in double precision, for the
-    other rules the combined posteriors of `rpnb.core.bayes.combining.combine`.
+    other rules the combined posteriors of `rpnb.core.bayes.statistics.combine`.
     """
     out = np.empty((X.shape[0], model.M))
     projection = model.projection
-    projected = projects_beforehand(projection, X)
+    projected = projects_in_advance(projection, X)
     for rows in row_blocks(X.shape[0], block_rows(projection.p, model.F)):
         x = rows_for_passes(projection, X[rows])
         score_rows(model, x, projected, out[rows])

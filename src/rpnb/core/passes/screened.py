@@ -1,8 +1,8 @@
-"""The screened pass of one model over many blocks of rows.
+"""The screened pass: most labels are decided in single precision.
 
-Single-precision scores with error bounds decide most labels; see
-``cpp/rpnb/screened.h``. Only where the bounds of two classes overlap are
-double-precision scores computed, so the labels are those of the exact pass.
+Single-precision scores come with error bounds; see ``cpp/rpnb/screened.h``. Only where
+the bounds of two classes overlap are double-precision scores computed, so the labels
+are those of the exact pass.
 """
 
 from functools import partial
@@ -23,7 +23,7 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, as_block
 from rpnb.core.kernels.rows import RowTable, row_blocks
 from rpnb.core.kernels.threads import call_one_ahead
 from rpnb.core.passes.blocks import WIDE_FEATURES, block_rows, weights_of
-from rpnb.core.projection.apply import projects_beforehand, rows_for_passes
+from rpnb.core.projection.apply import projects_in_advance, rows_for_passes
 from rpnb.core.projection.matrices import project
 
 # Rows scored together.
@@ -34,14 +34,14 @@ _TOGETHER = 128
 
 
 class _CentredRows(NamedTuple):
-    """Arrays into which a block of rows is prepared for its pass."""
+    """Arrays for a block of rows, centred and projected in single precision."""
 
     centred: SingleArray
-    """(rows, p), or (0, p) where rows come projected"""
+    """(rows, p), or (0, p) if rows come projected"""
     Z: SingleArray
-    """(rows, F), or (0, F) where the pass projects"""
+    """(rows, F), or (0, F) if the compiled pass projects them"""
     extra: SingleArray
-    """(few, F), for `project_centred`"""
+    """(at most 128, F), working space of `project_centred`"""
     projection_error: FloatArray
     """(rows,)"""
     row_norm: FloatArray
@@ -52,9 +52,9 @@ class ScreenedPass:
     """Runs the screened pass of one model over many blocks of rows.
 
     Blocks have `size` rows, a multiple of four. Rows are scored `step` at a time, and
-    projected with their step (`by_step`) or with their block. With two `jobs`, a block
-    is projected in a thread while the pass is busy with the block before it. These
-    parameters change speed and memory only, never a result.
+    projected with their step (`by_step`) or with their block. With two `jobs`, a thread
+    projects a block while the pass works on the one before. These parameters affect
+    speed and memory only, never a result.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ScreenedPass:
         wide = projection.p > WIDE_FEATURES
         self._model = model
         self._scale = 1.0 / sqrt(projection.q)
-        self._projected = projects_beforehand(projection, X)
+        self._projected = projects_in_advance(projection, X)
         self._size = size or block_rows(projection.p, F)
         self._step = step or (_WIDE_STEP if wide else _NARROW_STEP)
         self._densities = SingleDensities.empty(model.M, F)
@@ -82,7 +82,7 @@ class ScreenedPass:
             project(self._x0[None, :], first, self._scale, projection.R, origin)
         # If rows are projected in advance, the first block gives the origin.
         self._has_origin = not self._projected
-        # BLAS is fastest for wide rows, many at once; the pass projects narrow ones.
+        # BLAS is fastest for blocks of wide rows; the pass itself projects narrow ones.
         narrow = not wide if by_step is None else by_step
         self._by_step = narrow and not self._projected
         rows = min(self._size, -(-X.shape[0] // 4) * 4)
@@ -172,14 +172,14 @@ def project_centred(
 ) -> None:
     """Project centred rows (n, p) in single precision: Z = centred·R.
 
-    Where there are many features, each group of them is summed in whatever order BLAS
-    chooses, and the groups' sums are added one by one, so that a further group adds
-    only one rounding error to the bound. `extra` (≥ 1, F) is working space for this;
-    rows are handled as many at a time as it has.
+    Many features are divided into groups. BLAS sums each group in any order, and the
+    sums of the groups are added one by one, so that each group adds only one rounding
+    error to the bound. `extra` (≥ 1, F) is working space; its length is the number of
+    rows handled at a time.
     """
     p = R.shape[0]
     group = features_per_sum(p)
-    # Rows that overflow single precision get their label in double precision.
+    # Labels of rows that overflow are decided in double precision.
     with np.errstate(over="ignore", invalid="ignore"):
         if group == p:
             np.matmul(centred, R, out=Z)

@@ -1,1 +1,1 @@
-"""The pooled classifier: members of one family, and the pool that weighs them."""
+"""The pooled classifier: its members, and the pool that combines them."""

@@ -1,6 +1,6 @@
-"""Rows go through the pooled model, in compiled code: see model.h.
+"""Passing rows to the compiled pooled model, in blocks: see model.h.
 
-No result depends on how rows are cut into calls, or on the number of threads.
+No result depends on how rows are divided into calls, or on the number of threads.
 """
 
 import numpy as np
@@ -23,17 +23,16 @@ def run(
 ) -> None:
     """Predict each row, then learn it; rows of class −1 are predicted only.
 
-    X (n, p) is an array or a SciPy matrix in compressed rows. `labels` (n,) gets the
-    predictions, and `log_posteriors` (n, M), unless it has no rows, their logarithmic
-    probabilities.
+    X (n, p) is an array or a SciPy CSR matrix. Predictions are written to `labels`
+    (n,), and log probabilities to `log_posteriors` (n, M), unless it has no rows.
     """
     n = y.shape[0]
     if n == 1:
-        model.run(_as_rows(X), y, weight, labels, log_posteriors, jobs)
+        model.run(core_rows(X), y, weight, labels, log_posteriors, jobs)
         return
     for part in row_blocks(n):
         out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
-        model.run(_as_rows(X[part]), y[part], weight[part], labels[part], out, jobs)
+        model.run(core_rows(X[part]), y[part], weight[part], labels[part], out, jobs)
 
 
 def score(
@@ -44,24 +43,27 @@ def score(
     *,
     ordered: bool,
 ) -> None:
-    """Predict rows; the arguments are those of `run`. Changes nothing.
+    """Predict rows without learning; the arguments are those of `run`.
 
-    Each of them is the next row of the stream; or none is, if they are not `ordered`:
-    then nothing depends on which rows were learned last.
+    If `ordered`, each row is scored as the next row of the stream. Otherwise the rows
+    are unrelated to the stream, and members ignore which rows were learned last.
     """
+    if X.shape[0] == 1:
+        model.score(core_rows(X), labels, log_posteriors, ordered)
+        return
     for part in row_blocks(X.shape[0]):
         out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
-        model.score(_as_rows(X[part]), labels[part], out, ordered)
+        model.score(core_rows(X[part]), labels[part], out, ordered)
 
 
 def member_scores(model: PooledModel, X: RowTable) -> FloatArray:
-    """Return the scores (n, K, M) that members give to rows in no order.
+    """Return the members' scores (n, K, M) of rows that are not ordered.
 
     They are 0 for classes that are not active.
     """
     scores = np.empty((X.shape[0], len(model.outputs), model.M))
     for part in row_blocks(X.shape[0]):
-        model.fill_scores(_as_rows(X[part]), scores[part])
+        model.fill_scores(core_rows(X[part]), scores[part])
     return scores
 
 
@@ -74,10 +76,11 @@ def prepare_rows(model: PooledModel, X: RowTable) -> MemberRows:
         np.empty((n, shape.d), np.float32),
         np.empty((n, shape.E), np.float32),
     )
-    model.fill_rows(_as_rows(X), *rows)
+    model.fill_rows(core_rows(X), *rows)
     return rows
 
 
-def _as_rows(X: RowTable) -> RowBlock | FloatArray:
+def core_rows(X: RowTable) -> RowBlock | FloatArray:
     """Return rows, dense or sparse, as compiled code takes them."""
-    return as_rows(X) if issparse(X) else as_block(X)
+    # The check of the type is faster than `issparse`.
+    return as_block(X) if type(X) is np.ndarray or not issparse(X) else as_rows(X)

@@ -1,25 +1,25 @@
-"""Rectified random projections of scaled rows: their sizes. See features.h."""
+"""Numbers of columns of the rectified random projections: see features.h."""
 
 from typing import Final
 
 from rpnb._core.pooled import Features
-from rpnb.core.pooled.algebra.blocks import padded
+from rpnb.core.pooled.member import padded
 
 __all__ = ["Features", "columns_of", "dense_columns", "low_columns", "raw_columns"]
 
-#: Features up to which φ holds z itself.
+#: Up to this many features, φ includes z itself.
 MOST_RAW: Final = 64
-#: Features up to which `low` is z itself, and its dimension beyond.
+#: Up to this many features, `low` is z itself; beyond, it has this many columns.
 MOST_LOW: Final = 32
 
 
 def raw_columns(p: int) -> int:
-    """Return how many columns of φ are features as they are."""
+    """Return how many columns of φ are the features themselves."""
     return p if p <= MOST_RAW else 0
 
 
 def columns_of(p: int, D: int) -> int:
-    """Return the number E of columns of φ, zeros at the end included."""
+    """Return the number E of columns of φ, including the zeros at the end."""
     return padded(raw_columns(p) + D)
 
 

@@ -1,19 +1,19 @@
-"""Mini-batches of the pooled model: blocks observed apart, then learned at once.
+"""Mini-batches of the pooled model: blocks are observed separately, then learned.
 
-All rows of a mini-batch are scaled and scored by the model as it is before. Of each
-block of rows are kept the members' scores, the sums that members would add, and its
-last 64 rows; nothing else of a row is needed. The blocks are then learned in order:
+All rows of a mini-batch are scaled and scored by the model as it was before the batch.
+Each block of rows is reduced to the members' scores, the sums that members would add,
+and its last 64 rows. The blocks are then learned in order:
 
-- Members with sums add those of each block to their own, as `merge` does, and make
-  anew what follows from them, once.
-- A member that reads labels alone learns them row by row.
-- The pool learns row by row, from the scores, with the classes that were active before.
-- The scale looks once, at the last 64 rows, if a look was due.
+- Members with sums add those of each block, as `merge` does, and recompute what they
+  derive from them once.
+- A member that reads labels only learns them row by row.
+- The pool learns row by row from the scores, with the classes active before the batch.
+- The scale is checked once, by the last 64 rows, if a check was due.
 
-Where the first 256 rows have not been learned yet there is no scale that would stay: of
-such a block the rows themselves are kept, and learned row by row.
+Before the first 256 rows are learned, the scale is not final: such a block keeps the
+rows themselves, which are learned row by row.
 
-Only for models whose members are mergeable, and whose labels do not come late.
+This is only for models whose members are mergeable and whose labels are not delayed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,13 +32,13 @@ from rpnb.core.pooled.member import MemberRows, State, no_rows
 from rpnb.core.pooled.model import PooledModel
 from rpnb.core.pooled.scale import LAST_REPLAY, LOOK
 
-#: Names of arrays of a block, besides those of the members' sums.
+#: Names of the arrays of a block other than the members' sums.
 ROWS, SCORES, LAST_ROWS = "rows", "scores", "last_rows"
 
 _NO_LABELS = np.zeros(0, np.int64)
 _NO_WEIGHT = np.zeros(0)
 _NOTHING = np.zeros((0, 0))
-# Far below what makes a difference, and within single precision.
+# Lower scores make no difference; this is within the range of single precision.
 _LEAST_SCORE = -1e30
 
 
@@ -46,17 +46,17 @@ class PooledBlock(NamedTuple):
     """What a mini-batch learns from one of its blocks of n rows."""
 
     y: IntArray
-    """(n,) the classes"""
+    """(n,) classes of the rows"""
     labels: IntArray
-    """(n,) the predicted ones"""
+    """(n,) predicted classes"""
     weight: FloatArray
     """(n,)"""
     arrays: Mapping[str, NDArray[Any]]
-    """what `observe_block` returned"""
+    """result of `observe_block`"""
 
 
 def has_scale(model: PooledModel) -> bool:
-    """Say whether the first rows were learned, from which the scale is taken."""
+    """Return whether the rows that determine the scale were learned."""
     return int(model.scale.seen[0]) >= LAST_REPLAY
 
 
@@ -68,17 +68,17 @@ def observe_block(
     labels: IntArray,
     jobs: int = 1,
 ) -> dict[str, NDArray[Any]]:
-    """Predict a block of labelled rows into `labels`; return what they teach.
+    """Predict a block of labelled rows into `labels`; return what is learned from it.
 
-    Changes nothing. X (n, p) and the others, which are (n,), are as for `run`. With
-    the first rows learned, there are
+    The model is not changed. X (n, p) and the other arguments (n,) are those of `run`.
+    Once the scale is final, the result has
 
-    - ``scores`` (n, K, M), of single precision: of each member, relative to its best
-      active class; −6 of classes that are not active;
+    - ``scores`` (n, K, M) in single precision, relative to the best active class of
+      each member; −6 for classes that are not active;
     - ``last_rows``, the last 64 rows;
-    - ``member.array`` for each of the arrays that a member sums;
+    - ``member.array`` for each array that a member sums;
 
-    and otherwise only ``rows``. Rows are those after hashing.
+    before, only ``rows``. Rows are hashed if they have many features.
     """
     rows = prepare_rows(model, X)
     if not has_scale(model):
@@ -116,7 +116,7 @@ def _observe(
     weight: FloatArray,
     M: int,
 ) -> tuple[FloatArray, dict[str, NDArray[Any]]]:
-    """Return a member's scores (n, outputs, M) of rows, and the sums of the rows."""
+    """Return a member's scores (n, outputs, M) of rows, and their sums."""
     scores = np.zeros((y.shape[0], len(module.OUTPUTS), M))
     module.score_rows(state, rows, scores)
     if not module.SUMS:
@@ -130,7 +130,7 @@ def relative_scores(
 ) -> NDArray[np.float32]:
     """Return scores (n, K, M) relative to the best active class.
 
-    Those of classes that are not active are what the pool takes for no score.
+    Classes that are not active get the pool's substitute for a missing score.
     """
     best = np.where(active, scores, -np.inf).max(axis=2, keepdims=True)
     relative = np.where(active, scores - best, pooling.NO_SCORE)
@@ -140,7 +140,7 @@ def relative_scores(
 def learn_blocks(
     model: PooledModel, blocks: Sequence[PooledBlock], jobs: int = 1
 ) -> None:
-    """Learn a mini-batch, given all its blocks in order. Writes into `model`."""
+    """Learn a mini-batch, given all its blocks in order; updates `model`."""
     if not has_scale(model):
         for block in blocks:
             labels = np.empty_like(block.labels)
@@ -162,7 +162,7 @@ def learn_blocks(
 def _learn(
     module: ModuleType, name: str, state: State, blocks: Sequence[PooledBlock]
 ) -> State:
-    """Return the state of a member after all blocks."""
+    """Return the state of a member after learning all blocks."""
     if module.SUMS:
         parts = [
             state._replace(
@@ -179,7 +179,7 @@ def _learn(
 
 
 def _follow_scale(model: PooledModel, blocks: Sequence[PooledBlock]) -> None:
-    """Keep the last 64 rows of all blocks, and look at the scale if that is due."""
+    """Keep the last 64 rows of all blocks, and check the scale if that is due."""
     last = [block.arrays[LAST_ROWS] for block in blocks]
     y = [block.y[-LOOK:] for block in blocks]
     weight = [block.weight[-LOOK:] for block in blocks]

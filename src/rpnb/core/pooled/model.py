@@ -1,6 +1,6 @@
-"""The pooled model: scale, members and pool, begun, copied, grown and merged.
+"""The pooled model: scale, members and pool; creating, copying and merging it.
 
-Rows go through it in compiled code (model.h); what happens now and then is here.
+Rows are processed in compiled code (model.h).
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from rpnb._core import pooled as compiled
-from rpnb.core.kernels.arrays import BoolArray, IntArray
+from rpnb._core.numbers import philox
+from rpnb._core.pooled import Pending
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.pooled import pool as pooling
 from rpnb.core.pooled.features import (
     Features,
@@ -20,9 +22,14 @@ from rpnb.core.pooled.features import (
     low_columns,
     raw_columns,
 )
-from rpnb.core.pooled.hashing import MOST_FEATURES, columns_after_hashing, draw_places
-from rpnb.core.pooled.late import Pending
-from rpnb.core.pooled.member import Shape, State, copy_state, size_of
+from rpnb.core.pooled.member import (
+    Shape,
+    State,
+    arrange,
+    copy_state,
+    new_numbers,
+    size_of,
+)
 from rpnb.core.pooled.members import (
     binned_bayes,
     boosted_trees,
@@ -37,7 +44,7 @@ from rpnb.core.pooled.members import (
 from rpnb.core.pooled.pool import Pool
 from rpnb.core.pooled.scale import FeatureScale
 
-#: The members by name, in the order in which the pool has them.
+#: The members by name, in the order of their scores in the pool.
 MEMBERS: Final[dict[str, ModuleType]] = {
     "class_covariance": class_covariance,
     "shared_covariance": shared_covariance,
@@ -49,15 +56,19 @@ MEMBERS: Final[dict[str, ModuleType]] = {
     "boosted_trees": boosted_trees,
     "transitions": transitions,
 }
-# Members whose weight is 0 until they prove useful.
+#: Rows of more features are hashed to `HASHED` columns (hashing.h).
+MOST_FEATURES: Final = 4096
+HASHED: Final = 1024
+
+# Members whose initial weight is 0.
 _LATE_STARTERS = ("transitions", "selected_neighbours", "boosted_trees")
 
 
 class LateLabels(NamedTuple):
-    """Members that are behind, and the rows that they have not learned yet."""
+    """A delayed copy of the members, and the rows that it has not learned yet."""
 
     behind: "PooledModel"
-    """of which the pool is not used"""
+    """the delayed members; its pool is not used"""
     pending: Pending
 
 
@@ -67,27 +78,27 @@ def _modules(names: tuple[str, ...]) -> tuple[ModuleType, ...]:
 
 
 class PooledModel(compiled.PooledModel):
-    """All that a pooled classifier has learned, and what it was drawn with."""
+    """Everything that a pooled classifier has learned, and its random projections."""
 
     @property
     def modules(self) -> tuple[ModuleType, ...]:
-        """The members' functions."""
+        """The modules of the members."""
         return _modules(self.names)
 
     @property
     def outputs(self) -> list[str]:
-        """Names of the scores that the pool weighs."""
+        """Names of the scores that the pool combines."""
         return [output for module in self.modules for output in module.OUTPUTS]
 
     @property
     def late(self) -> LateLabels | None:
-        """Where labels come late, what the pool learns from."""
+        """The delayed members from which the pool learns, if labels are delayed."""
         if self.behind is None or self.pending is None:
             return None
         return LateLabels(self.behind, self.pending)
 
     def replace(self, **changes: Any) -> "PooledModel":
-        """Return a model that shares everything with this one but what is given."""
+        """Return a model with some parts replaced; it shares all others."""
         return PooledModel(**(dict(zip(_PARTS, self._parts(), strict=True)) | changes))
 
     def _parts(self) -> tuple[Any, ...]:
@@ -122,32 +133,37 @@ def new_model(
     *,
     varying: bool = False,
 ) -> PooledModel:
-    """Return a model that has seen nothing, of rows with p features.
+    """Return an initial model for rows with p features.
 
-    Labels arrive `delay` rows after the prediction of their row; about so many if
-    delays are `varying`, where no members are behind.
+    Labels arrive `delay` rows after the prediction of their row. If delays are
+    `varying`, this is about the mean, and there are no delayed members.
     """
     shape = model_shape(p, D, window, delay)
     names = members_for(names, shape)
     states = [MEMBERS[name].begin(shape, active, seed) for name in names]
     outputs = [output for name in names for output in MEMBERS[name].OUTPUTS]
-    waiting = np.array([output in _LATE_STARTERS for output in outputs])
-    first = np.full(waiting.shape[0], 1.0 / max(int((~waiting).sum()), 1))
-    if not waiting.all():
-        first[waiting] = 0.0
-    pool = pooling.begin(first, active, delay)
+    pool = pooling.begin(first_weights(outputs), active, delay)
     model = assemble(names, p, shape, seed, FeatureScale.begin(shape.p), states, pool)
     if delay > 0 and not varying:
-        # Its rows are hashed already.
+        # It gets rows that are hashed already.
         behind = copy_model(model).replace(places=np.zeros(0, np.int64))
         model = model.replace(behind=behind, pending=Pending.begin(delay, shape.p))
     return model
 
 
+def first_weights(outputs: Sequence[str]) -> FloatArray:
+    """Return the initial weights of these scores in the pool."""
+    waiting = np.array([output in _LATE_STARTERS for output in outputs])
+    first = np.full(waiting.shape[0], 1.0 / max(int((~waiting).sum()), 1))
+    if not waiting.all():
+        first[waiting] = 0.0
+    return first
+
+
 def members_for(names: Sequence[str], shape: Shape) -> Sequence[str]:
-    """Return the members that rows of this shape have, of those that are wanted."""
+    """Return which of the requested members are used for rows of this shape."""
     if shape.p <= selected_neighbours.MANY_FEATURES and len(names) > 1:
-        # Of so few features none has to be selected.
+        # There are too few features to select from.
         return [name for name in names if name != "selected_neighbours"]
     return names
 
@@ -155,11 +171,11 @@ def members_for(names: Sequence[str], shape: Shape) -> Sequence[str]:
 def model_shape(
     p: int, D: int, window: int, delay: int, dense: int | None = None
 ) -> Shape:
-    """Return what the shapes of states depend on, for rows with p features.
+    """Return the sizes that determine the shapes of states, for p features.
 
-    `dense` of the D projections are dense, by default as many as new models have.
+    `dense` of the D projections are dense; by default as many as in new models.
     """
-    p = columns_after_hashing(p)
+    p = p if p <= MOST_FEATURES else HASHED
     return Shape(
         p=p,
         d=low_columns(p),
@@ -181,7 +197,7 @@ def assemble(
     states: list[State],
     pool: Pool,
 ) -> PooledModel:
-    """Return the model of these states; its projections are drawn from the seed."""
+    """Return a model with these states; its projections are drawn from the seed."""
     return PooledModel(
         tuple(names),
         shape,
@@ -194,8 +210,19 @@ def assemble(
     )
 
 
+def draw_places(p: int, seed: int) -> IntArray:
+    """Return 1 + the column that each feature is hashed to, negative to subtract it."""
+    counters = np.zeros((4, p), np.uint64)
+    counters[0] = np.arange(p, dtype=np.uint64)
+    counters[1] = 1  # apart from the counters of projections
+    counters[3] = 0xFFFFFFFF
+    philox(counters, seed)
+    column = (counters[0] % np.uint64(HASHED)).astype(np.int64) + 1
+    return np.where(counters[1] & np.uint64(1) == 0, column, -column)
+
+
 def copy_model(model: PooledModel) -> PooledModel:
-    """Return a model with its own arrays."""
+    """Return an independent copy."""
     late = model.late
     return model.replace(
         scale=copy_state(model.scale),
@@ -211,22 +238,19 @@ def arrange_classes(
 ) -> PooledModel:
     """Return a model whose class m is class source[m] of `model`, or new if −1.
 
-    The classes numbered in `declared` become active. `model` stays as it is.
+    The classes with numbers `declared` become active. `model` is not changed.
     """
-    known = np.flatnonzero(source >= 0)
-    active = np.zeros(source.shape[0], np.bool_)
-    active[known] = model.pool.active[source[known]]
+    active = arrange(model.pool.active, source, False)
     active[declared] = True
     scale = copy_state(model.scale)
-    target = np.zeros(max(model.M, 1), np.int64)
-    target[source[known]] = known
+    numbers = new_numbers(source, max(model.M, 1), 0)
     if model.M > 0:
-        scale.labels[:] = target[model.scale.labels]
+        scale.labels[:] = numbers[model.scale.labels]
     behind = pending = None
     if model.late is not None:
         behind = arrange_classes(model.late.behind, source, declared)
         pending = copy_state(model.late.pending)
-        pending.labels[:] = target[pending.labels]
+        pending.labels[:] = numbers[pending.labels]
     states = [
         module.grow_classes(state, source, active)
         for module, state in zip(model.modules, model.states, strict=True)
@@ -238,9 +262,9 @@ def arrange_classes(
 
 
 def merge_models(models: list[PooledModel], base: PooledModel | None) -> PooledModel:
-    """Return what models of one scale have learned, with `base` counted once.
+    """Return what models of the same scale have learned, with `base` counted once.
 
-    Not for models whose labels come late.
+    Not for models with delayed labels.
     """
     first = models[0]
     states = []
@@ -261,7 +285,7 @@ def merge_models(models: list[PooledModel], base: PooledModel | None) -> PooledM
 
 
 def size_of_model(model: PooledModel) -> int:
-    """Return the bytes that all that was learned takes."""
+    """Return the memory of everything that was learned, in bytes."""
     parts: list[Any] = [model.scale, *model.states, model.pool, model.features]
     if model.late is not None:
         behind = model.late.behind

@@ -1,23 +1,24 @@
-r"""What members and features add to the pool's log odds of one class against another.
+r"""Contributions of members and features to the log odds of one class over another.
 
-Of a row, with the letters of pool.h,
+With the letters of pool.h, the log odds of a row are
 
 $$G = \log\frac{P(c)}{P(c')} = b_c - b_{c'} + \sum_k g_k, \qquad
   g_k = (w_k + v_{kc}) f_k(c) - (w_k + v_{kc'}) f_k(c'):$$
 
-member k adds $g_k$, exactly. Features add Shapley values of the game whose value of a
-set S of features is G of the row with the values of S, and those of a background row
-for the others.
+so member k contributes exactly $g_k$. The contributions of features are Shapley values:
+the value of a set S of features is G of a row that has the row's values of S, and a
+background row's values of all other features.
 
-Where all sets fit into the number of evaluations that is allowed, values are those of
-the definition, and exact. Otherwise they are means over random orders of the features,
+If the allowed number of evaluations suffices for all sets, the values are computed by
+definition, and are exact. Otherwise they are means over random orders of the features,
 each taken forwards and backwards (Castro, Gómez & Tejada, "Polynomial calculation of
 the Shapley value based on sampling", 2009; Mitchell, Cooper, Frank & Holmes, "Sampling
-permutations for Shapley value estimation", 2022): what G changes by when a feature gets
-the row's value after those before it. A pair of features is in one order forwards and
-in the other backwards, so each gets half of what they do together, which is its Shapley
-value: what is additive or quadratic in the features has no sampling error. In any case
-the values add up to the difference between row and background, to rounding.
+permutations for Shapley value estimation", 2022): the change of G when a feature gets
+the row's value, after the features before it in the order. The two orders of a pair of
+features occur equally often, so each feature gets half of their interaction, which is
+its Shapley value: terms that are additive or quadratic in the features have no sampling
+error. The values always sum to the difference between row and background, up to
+rounding.
 """
 
 from collections.abc import Callable
@@ -28,21 +29,21 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.pooled.pool import Pool
+from rpnb.core.pooled.pool import Pool, terms_in_use, weights_in_use
 
-#: The value of sets of features: masks (E, m) to numbers (E,).
+#: Function from sets of features, given as masks (E, m), to their values (E,).
 Game: TypeAlias = Callable[[BoolArray], FloatArray]
 
-# From where on scores are compressed, and by how much in the end; as in pool.cpp.
+# Scores below the first are compressed to at most the second below it; as in pool.cpp.
 _LOWEST, _BEYOND = -6.0, 6.0
-# Two are needed for an error.
+# A standard error needs two.
 _LEAST_PAIRS = 2
-# Features of which all sets may be evaluated.
+# Most features for which all sets may be evaluated.
 _MOST_EXACT = 12
 
 
 def limited_scores(scores: FloatArray, active: BoolArray) -> FloatArray:
-    """Return f (n, K, M) of scores; 0 for classes that are not active."""
+    """Return f (n, K, M) from scores; 0 for classes that are not active."""
     known = np.where(active, scores, -np.inf)
     d = np.where(active, scores - known.max(axis=2, keepdims=True), 0.0)
     x = np.maximum(_LOWEST - d, 0.0)
@@ -51,25 +52,35 @@ def limited_scores(scores: FloatArray, active: BoolArray) -> FloatArray:
 
 
 def member_terms(pool: Pool, scores: FloatArray) -> FloatArray:
-    """Return what members, and constants at last, add to each class: (n, K + 1, M)."""
+    """Return the terms of the members, then the constant, per class: (n, K + 1, M)."""
     f = limited_scores(scores, pool.active)
     n, K, M = f.shape
     terms = np.empty((n, K + 1, M))
-    terms[:, :K] = (pool.weights[:, None] + pool.class_terms[:K]) * f
-    terms[:, K] = pool.class_terms[K]
+    added = terms_in_use(pool)
+    terms[:, :K] = (weights_in_use(pool)[:, None] + added[:K]) * f
+    terms[:, K] = added[K]
     return terms
 
 
 def log_odds(terms: FloatArray) -> FloatArray:
-    """Return the sums (n, M) of what members add, in the order of the members."""
+    """Return the sums (n, M) of these terms, in the order of the members."""
     total = np.zeros((terms.shape[0], terms.shape[2]))
-    for k in range(terms.shape[1]):  # a sum over an axis may depend on n
+    for k in range(terms.shape[1]):  # bits of `sum` over an axis may depend on n
         total += terms[:, k]
     return total
 
 
+def given_out(pool: Pool, odds: FloatArray) -> FloatArray:
+    """Return P' (n, M) from these sums; 0 for classes that are not active."""
+    powers = np.where(pool.active, pool.power[0] * odds, -np.inf)
+    Q = np.exp(powers - powers.max(axis=1, keepdims=True))
+    share = np.where(pool.active, pool.class_weight + 0.5, 0.0)
+    mixed: FloatArray = (1.0 - pool.noise[0]) * (Q / Q.sum(axis=1, keepdims=True))
+    return mixed + pool.noise[0] * (share / share.sum())
+
+
 class ShapleyValues(NamedTuple):
-    """What each of m features adds."""
+    """Contributions of m features."""
 
     values: FloatArray
     """(m,)"""
@@ -84,9 +95,8 @@ class ShapleyValues(NamedTuple):
 def shapley_values(games: list[Game], m: int, evaluations: int) -> ShapleyValues:
     """Return the mean Shapley values of games of m features: one per background row.
 
-    Each game is evaluated for so many sets of features as come to `evaluations` for all
-    games, but for two orders and their reverses at least. The orders depend on m and on
-    nothing else.
+    The games share `evaluations` sets of features, but at least two orders and their
+    reverses are evaluated. The orders depend on m only.
     """
     if m == 0:
         at = [float(game(np.zeros((1, 0), np.bool_))[0]) for game in games]
@@ -118,10 +128,10 @@ def _exact(games: list[Game], m: int) -> ShapleyValues:
 
 @lru_cache(maxsize=8)
 def _all_sets(m: int) -> tuple[BoolArray, FloatArray]:
-    """Return all sets (2ᵐ, m), and what each counts in the value of a feature (m, 2ᵐ).
+    """Return all sets (2ᵐ, m), and their coefficients in each feature's value (m, 2ᵐ).
 
-    The first set is empty, the last has all features. A set of size s counts
-    (s − 1)!(m − s)!/m! for a feature in it, and −s!(m − s − 1)!/m! for another.
+    The first set is empty, the last has all features. The coefficient of a set of size
+    s is (s − 1)!(m − s)!/m! for a feature in it, and −s!(m − s − 1)!/m! for another.
     """
     masks = (np.arange(2**m)[:, None] >> np.arange(m)) & 1 == 1
     size = masks.sum(axis=1)
@@ -147,11 +157,11 @@ def _order(m: int, t: int) -> IntArray:
 
 
 def _pair(game: Game, order: IntArray) -> tuple[FloatArray, float, float]:
-    """Return what features add in an order and in its reverse, and both ends."""
+    """Return the mean contributions in an order and its reverse, and both ends."""
     m = order.shape[0]
     place = np.empty(m, np.int64)
     place[order] = np.arange(m)
-    # Of the first s features of the order, s = 0 … m, and of the last s, s = 1 … m − 1.
+    # The first s features of the order, s = 0 … m, and the last s, s = 1 … m − 1.
     forwards = place[None, :] < np.arange(m + 1)[:, None]
     backwards = place[None, :] >= m - np.arange(1, m)[:, None]
     value = game(np.concatenate([forwards, backwards]))

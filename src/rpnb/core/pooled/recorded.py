@@ -1,33 +1,30 @@
-"""Labels of any delay: the pool learns from scores that were kept since a prediction.
+"""Labels with any delay: the pool learns from scores recorded at the prediction.
 
-The members learn a row when its label arrives. The pool learns its weights from the
-scores by which the row was predicted, however long ago that was: those are the scores
-that its weights are applied to. Where all labels are equally late, that is what members
-behind compute again (late.h), row by row.
+Members learn a row when its label arrives. The pool learns from the scores by which the
+row was predicted, however long ago, and from the members' scores now (pool.h). With a
+constant delay, delayed members recompute the former instead (late.h).
 """
 
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.rows import RowTable
+from rpnb.core.kernels.rows import RowTable, row_blocks
 from rpnb.core.pooled import pool as pooling
-from rpnb.core.pooled.engine import prepare_rows, run
-from rpnb.core.pooled.member import copy_state
+from rpnb.core.pooled.engine import core_rows, prepare_rows
 from rpnb.core.pooled.model import PooledModel
 
 _NO_LABELS = np.zeros(0, np.int64)
 _NO_WEIGHT = np.zeros(0)
-_NOTHING = np.zeros((0, 0))
-# Rows that are scored at once.
+# Rows scored at once.
 _ROWS = 256
 
 
 def predict_recorded(
     model: PooledModel, X: RowTable
 ) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Predict rows (n, p), each as the next of the stream; changes nothing.
+    """Predict rows (n, p), each as the next of the stream, without learning.
 
-    Returns the classes (n,), their logarithmic probabilities (n, M), and the members'
+    Returns the predicted classes (n,), log probabilities (n, M), and the members'
     scores (n, K, M), −∞ for classes that are not active.
     """
     n = X.shape[0]
@@ -56,14 +53,14 @@ def learn_recorded(
     weight: FloatArray,
     scores: FloatArray,
     jobs: int = 1,
-) -> PooledModel:
-    """Learn labelled rows that were predicted by these scores; return the model.
+) -> None:
+    """Learn labelled rows that were predicted by these scores.
 
-    X and the others are as for `run`. `model` must not be used any more.
+    The other arguments are those of `run`.
     """
-    # The members learn beside a pool that is thrown away.
-    labels = np.empty(y.shape[0], np.int64)
-    apart = model.replace(pool=copy_state(model.pool))
-    run(apart, X, y, weight, labels, _NOTHING, jobs)
-    pooling.pool_rows(model.pool, scores, y, weight, labels, _NOTHING, scores[:0])
-    return apart.replace(pool=model.pool)
+    predicted = np.empty(y.shape[0], np.int64)
+    for part in row_blocks(y.shape[0]):
+        model.learn_recorded(
+            *(core_rows(X[part]), y[part], weight[part]),
+            *(scores[part], predicted[part], jobs),
+        )

@@ -1,9 +1,9 @@
 """Projecting rows before a pass: sparse rows, and distributions without a matrix.
 
-Projecting a sparse row costs its non-zeros only, and a fast transform few additions, so
-a single-precision projection in advance would save nothing. Such rows are projected in
-double precision block by block, and the passes get the projections. A sparse row has
-the same bits as the same row dense, since zeros change no sum.
+The cost of projecting a sparse row depends on its non-zeros only, and a fast transform
+takes few additions, so screening by a single-precision projection would save nothing.
+Such rows are projected in double precision, block by block, before the pass. A sparse
+row gets the same bits as the same row dense, since zeros change no sum.
 """
 
 from math import sqrt
@@ -17,14 +17,14 @@ from rpnb.core.kernels.rows import RowTable, as_rows
 from rpnb.core.projection.record import Projection
 
 
-def projects_beforehand(projection: Projection, X: RowTable) -> bool:
+def projects_in_advance(projection: Projection, X: RowTable) -> bool:
     """Whether rows of X are projected before the passes rather than by them."""
     return projection.R.shape[0] == 0 or issparse(X)
 
 
 def rows_for_passes(projection: Projection, X: RowTable) -> FloatArray:
     """Return rows as the passes take them: unchanged (n, p), or projected (n, F)."""
-    if projects_beforehand(projection, X):
+    if projects_in_advance(projection, X):
         return project_rows(projection, X)
     return as_block(X)
 
@@ -39,7 +39,7 @@ def project_rows(projection: Projection, X: RowTable) -> FloatArray:
     elif projection.R.shape[0] > 0:
         kernels.project_rows(rows, scale, projection.R, Z)
     else:
-        # The matrix is too large to keep: its rows are drawn as they are needed.
+        # The matrix is too large to keep: its rows are drawn on demand.
         kernels.draw_and_project_rows(
             rows,
             scale,

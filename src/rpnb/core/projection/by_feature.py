@@ -1,9 +1,9 @@
-"""Rows of random projections for features that appear along the stream.
+"""Rows of random projections for features that may appear at any time.
 
 An entry of a projection is a function of the seed, the feature and the column, so
-features need not be known beforehand: the row of a feature is drawn when the feature
-first appears, and kept. An observation is projected by the rows of its own features
-alone, since an absent feature is zero and changes no sum.
+features need not be known in advance: the row of a feature is drawn when it first
+appears, and kept. An observation is projected by the rows of its own features only,
+since an absent feature is zero and changes no sum.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class DrawnFeatures:
     K: int
     q: int
     p: int
-    """how many rows are drawn"""
+    """number of rows drawn"""
     features: UIntArray
     """(at least p,) the features' numbers"""
     R: SingleArray
@@ -42,7 +42,7 @@ class DrawnFeatures:
 def draw_features(
     distribution: Distribution, seed: int, K: int, q: int, features: UIntArray
 ) -> DrawnFeatures:
-    """Draw the matrix rows of the given features; the start of a growing record."""
+    """Draw the matrix rows of the given features, to which others can be added."""
     R = np.empty((0, K * q), np.float32)
     empty = np.empty(0, np.uint64)
     rows = DrawnFeatures(distribution, seed, K, q, 0, empty, R, np.zeros(K * q))
@@ -51,10 +51,10 @@ def draw_features(
 
 
 def add_features(rows: DrawnFeatures, features: UIntArray) -> None:
-    """Draw the rows of further features; those drawn already stay.
+    """Draw the rows of further features, after those drawn already.
 
-    The capacity is at least doubled when it runs out, so that p features cost drawing p
-    rows and copying about as many, whether they come one by one or at once.
+    The capacity at least doubles when it runs out, so that the cost of p features is
+    proportional to p, whether they come one by one or at once.
     """
     stop = rows.p + features.shape[0]
     if stop > rows.features.shape[0]:
@@ -71,8 +71,8 @@ def add_features(rows: DrawnFeatures, features: UIntArray) -> None:
 def projection_of(rows: DrawnFeatures, which: IntArray) -> Projection:
     """Return the projection of some of the features, in the given order.
 
-    It shares no array with `rows`. Its `max_column_norm`, which only bounds errors, is
-    that of all rows.
+    It shares no array with `rows`. Its `max_column_norm`, which is only used in error
+    bounds, is that of all rows.
     """
     return Projection(
         rows.distribution,

@@ -1,4 +1,4 @@
-"""Random projections: drawing the K matrices, equation (2).
+"""Drawing the K matrices of random projections: equation (2).
 
 The K matrices are stored side by side as one (p, F) matrix of 32-bit floats, unscaled:
 the factor 1/√q is applied to the observation, which is shorter. Single precision
@@ -17,8 +17,8 @@ from rpnb.core.kernels.arrays import SingleArray, UIntArray
 
 MatrixDistribution: TypeAlias = Literal["gaussian", "bernoulli", "achlioptas"]
 Distribution: TypeAlias = MatrixDistribution | Literal["very_sparse", "hadamard"]
-# Distributions whose entries are independent of each other and of p: any row can be
-# drawn alone.
+# Distributions whose entries are independent of each other and of p, so that any row
+# can be drawn alone.
 MATRIX_DISTRIBUTIONS: Final[tuple[MatrixDistribution, ...]] = get_args(
     MatrixDistribution
 )
@@ -55,7 +55,7 @@ def draw_matrix(
     Returns
     -------
     array of shape (p, K·q)
-        Column k·q + j is column j of matrix k; not yet divided by √q.
+        Column k·q + j is column j of matrix k, not divided by √q.
     """
     if distribution not in MATRIX_DISTRIBUTIONS:
         raise ValueError(

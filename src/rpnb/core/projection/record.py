@@ -9,9 +9,9 @@ from rpnb._core.projection import Hadamard, VerySparse, max_column_norm
 from rpnb.core.kernels.arrays import SingleArray, UIntArray, checksum
 from rpnb.core.projection.matrices import Distribution, draw_matrix
 
-# Bytes of a matrix beyond which it is not kept: its rows are drawn where needed.
+# A matrix of more bytes is not kept: its rows are drawn on demand.
 LARGEST_MATRIX: Final = 1 << 29
-# Rows of a matrix that is not kept which go into its fingerprint.
+# Rows in the fingerprint of a matrix that is not kept.
 _SAMPLE: Final = 64
 
 
@@ -33,11 +33,11 @@ class Projection:
     K: int
     q: int
     R: SingleArray
-    """(p, F), drawn from the five above; (0, F) where there is no matrix in memory"""
+    """(p, F), drawn from the five above; (0, F) if no matrix is kept"""
     max_column_norm: float
     """largest Euclidean norm of a column of R"""
     structure: VerySparse | Hadamard | None = None
-    """what is applied instead of R, for the distributions in `STRUCTURED`"""
+    """applied instead of R, for the distributions in `STRUCTURED`"""
 
     @property
     def p(self) -> int:
@@ -81,7 +81,7 @@ def make_projection(
 def fingerprint(projection: Projection) -> int:
     """Return a checksum of the projections, the same on every machine.
 
-    Of a matrix that is not kept, and too large to be drawn for this, 64 rows count.
+    A matrix that is too large to be kept is represented by 64 of its rows.
     """
     structure = projection.structure
     if isinstance(structure, VerySparse):

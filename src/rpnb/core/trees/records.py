@@ -1,16 +1,6 @@
-"""Hoeffding trees in arrays: the records, how they start and get a new class.
+"""Hoeffding trees in arrays: creating a forest, and adding classes to it.
 
-A forest holds K trees in two pools: inner nodes, and leaves with all that a leaf has
-observed. Each tree has C places in either pool, tree k those from k·C on, and fills
-them in the order of its splits. A child of a node is named by a number: r ≥ 0 is the
-tree's inner node r, and r < 0 its leaf −1 − r. When a tree has filled its places, C is
-doubled for all. So the positions of a tree's nodes depend only on the rows it has
-learned, and since the records hold only arrays, saving these saves a forest.
-
-The rules are those of MOA's HoeffdingTree with numeric attributes (Domingos & Hulten,
-"Mining high-speed data streams", 2000; Bifet, Holmes, Kirkby & Pfahringer, "MOA:
-massive online analysis", 2010). A tree that may not grow is one leaf: with `LEAF_BAYES`
-it is a streaming Gaussian naive Bayes.
+The layout of the arrays and the sources of the rules are in ``cpp/trees/records.h``.
 """
 
 from typing import NamedTuple
@@ -54,11 +44,11 @@ LEAF_ADAPTIVE = 2
 
 
 class TreeParameters(NamedTuple):
-    """How trees learn and predict; the defaults are MOA's, but for the density."""
+    """How trees learn and predict; the defaults are MOA's, except for the density."""
 
     density: int = DENSITY_LOG
-    """`DENSITY_LOG` adds logarithms and never underflows; `DENSITY_PRODUCT` gives what
-    multiplying doubles gives, a product that has become 0 staying 0"""
+    """`DENSITY_LOG` adds logarithms and never underflows; `DENSITY_PRODUCT` gives the
+    product of doubles, which stays 0 once it underflows"""
     leaf: int = LEAF_ADAPTIVE
     """`LEAF_MAJORITY` votes with the class weights, `LEAF_BAYES` with naive Bayes,
     `LEAF_ADAPTIVE` with the one of the two that was right more often at the leaf"""
@@ -67,15 +57,15 @@ class TreeParameters(NamedTuple):
     grace: float = 200.0
     """Weight that a leaf must gain between two attempts to split it"""
     confidence: float = 1e-7
-    """δ, the probability of a wrong choice that one attempt accepts"""
+    """δ, the accepted probability of a wrong choice in one attempt"""
     tie: float = 0.05
-    """τ: once the Hoeffding bound is below it, the best attribute is always taken"""
+    """τ: below this Hoeffding bound the best attribute is always taken"""
     bins: int = 10
     """Thresholds tried on each attribute"""
 
 
 def new_forest(K: int, M: int, p: int) -> Forest:
-    """Return K trees before the first row: one empty leaf each."""
+    """Return K initial trees: one empty leaf each."""
     L = K
     nodes = Nodes(
         attribute=np.zeros(L, np.int64),
@@ -112,8 +102,8 @@ def new_forest(K: int, M: int, p: int) -> Forest:
 def insert_forest_class(forest: Forest, m: int) -> Forest:
     """Return the forest with a class inserted before class m, or at the end if m = M.
 
-    The numbers of the classes from m on grow by one. The result is as if the new class
-    had always been known: a leaf that has seen a higher class has one slot more.
+    The numbers of the classes from m on increase by one. The result is that of a forest
+    that always had the class: a leaf that has seen a later class has one more slot.
     """
     counts, observed, densities = forest.leaves
     counts = counts._replace(

@@ -1,6 +1,6 @@
-"""Tables whose columns are not all numbers: what each holds, and rows as numbers.
+"""Tables with non-numeric columns: the kind of each column, and rows as numbers.
 
-Frames of pandas and polars, tables of Arrow, and arrays or lists of Python values.
+Accepts pandas and polars frames, Arrow tables, and arrays or lists of Python values.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from rpnb.core.columns.categories import MOST_CATEGORIES
 from rpnb.core.columns.coding import (
     MISSING_CATEGORY,
     MOST_WIDTH,
@@ -37,9 +38,12 @@ AUTO: Final = "auto"
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What the columns of a table hold; made by `find_columns`."""
+    """Kinds of the columns of a table; created by `find_columns`."""
 
     kinds: tuple[ColumnKind, ...]
+    orders: tuple[tuple[float, ...], ...] = ()
+    """for each column its categories in ascending order, empty if they have none; or
+    nothing, if no column has an order"""
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
@@ -50,6 +54,25 @@ class Columns:
                 f"columns of text and of dates become {self.width} columns of "
                 f"numbers: at most {MOST_WIDTH} are possible"
             )
+        if self.orders and len(self.orders) != len(self.kinds):
+            raise ValueError("there must be an order for each column, or none at all")
+        for kind, order in zip(self.kinds, self.orders, strict=False):
+            if order and (
+                kind != "category"
+                or len(set(order)) != len(order)
+                or len(order) > MOST_CATEGORIES
+                or not np.isfinite(order).all()
+            ):
+                raise ValueError(
+                    f"an order must have up to {MOST_CATEGORIES} different categories"
+                )
+
+    @property
+    def orders_of_categories(self) -> tuple[tuple[float, ...], ...]:
+        """The orders of the columns of categories, empty where there is none."""
+        orders = self.orders or ((),) * len(self.kinds)
+        pairs = zip(self.kinds, orders, strict=True)
+        return tuple(order for kind, order in pairs if kind == "category")
 
     @property
     def width(self) -> int:
@@ -88,15 +111,15 @@ class Columns:
         return rows
 
     def is_coded(self, X: Any) -> bool:
-        """Return whether X is an array that `code` returned, of more columns."""
+        """Return whether X is an array that `code` returned, with more columns."""
         more = self.width != len(self.kinds)
         return more and _is_numeric(X) and bool(X.shape[1:] == (self.width,))
 
     def code(self, X: Any) -> Any:
         """Return a table as rows of numbers (n, width), in which text is hashed.
 
-        Numeric arrays are returned as they are, if each column becomes one or has
-        become its columns: their categories are numbers already.
+        Numeric arrays are returned unchanged if each column becomes one column, or if
+        they are already encoded: their categories are numbers already.
         """
         if _is_numeric(X):
             if self.width == len(self.kinds) or self.is_coded(X):
@@ -104,7 +127,8 @@ class Columns:
             j = next(j for j, kind in enumerate(self.kinds) if WIDTHS[kind] > 1)
             raise ValueError(
                 f"X must be a table such as a frame of pandas: its column {j} held "
-                f"{_SAID[self.kinds[j]]} when learning began, got an array of numbers"
+                f"{_CONTENT[self.kinds[j]]} when learning began, got an array of "
+                "numbers"
             )
         table = _Table(X)
         if len(table.names) != len(self.kinds):
@@ -116,7 +140,7 @@ class Columns:
         return np.concatenate(parts, axis=1)
 
 
-_SAID: Final[dict[ColumnKind, str]] = {
+_CONTENT: Final[dict[ColumnKind, str]] = {
     "number": "numbers",
     "category": "categories",
     "text": "text",
@@ -125,18 +149,18 @@ _SAID: Final[dict[ColumnKind, str]] = {
 
 
 def find_columns(X: Any, categorical: Any, text: Any) -> Columns | None:
-    """Return what the columns of X hold; None if all are numbers.
+    """Return the kinds of the columns of X; None if all are numbers.
 
     Parameters
     ----------
     X
         The first rows.
     categorical
-        "from_dtype" for columns of frames whose type says so; their names or places;
-        or None for no column.
+        "from_dtype" for columns of frames with a categorical or text type; column names
+        or positions; or None for no column.
     text
-        "auto" for columns of text whose first value has five words or more; names or
-        places; or None for no column.
+        "auto" for columns of text whose first value has five words or more; column
+        names or positions; or None for no column.
     """
     named = _is_named(categorical, CATEGORICAL, FROM_DTYPE)
     words = _is_named(text, TEXT, AUTO)
@@ -159,20 +183,23 @@ def find_columns(X: Any, categorical: Any, text: Any) -> Columns | None:
     if both:
         name = table.names[min(both)]
         raise ValueError(f"column {name!r} is in {CATEGORICAL} and in {TEXT}")
+    orders = [() if each == "text" else table.order(j) for j, each in enumerate(kinds)]
     for j in of_categories:
         kinds[j] = "category"
+        orders[j] = ()  # a column that the user lists has no order
     for j in of_words:
         kinds[j] = "text"
+        orders[j] = ()
     if all(kind == "number" for kind in kinds):
         return None
-    return Columns(tuple(kinds))
+    return Columns(tuple(kinds), tuple(orders) if any(orders) else ())
 
 
 def plain_table(X: Any) -> tuple[list[str], list[list[Any]]] | None:
     """Return the names of a frame's columns and its rows as plain Python values.
 
-    Missing values are None, and dates texts of ISO 8601. None for what is no frame,
-    and for a frame of numbers, which is an array as well.
+    Missing values are None, and dates are ISO 8601 strings. Returns None for anything
+    but a frame, and for a frame of numbers, which is equivalent to an array.
     """
     if not _is_frame(X) or not _is_mixed(X):
         return None
@@ -195,9 +222,9 @@ def plain_table(X: Any) -> tuple[list[str], list[list[Any]]] | None:
 
 
 def named_to_json(categorical: Any, text: Any) -> dict[str, Any]:
-    """Return the parameters that name columns as JSON values, defaults left out.
+    """Return the parameters that name columns as JSON values, without defaults.
 
-    So they are not in files from before there were such columns.
+    Files of models without such columns then stay the same.
     """
     found = {}
     for name, given, usual in (
@@ -216,7 +243,7 @@ def names_columns(categorical: Any, text: Any) -> bool:
 
 
 def _is_named(given: Any, name: str, word: str) -> bool:
-    """Return whether a parameter names columns; refuse what it cannot be."""
+    """Return whether a parameter names columns; refuse invalid values."""
     if given is None or (isinstance(given, str) and given == word):
         return False
     sequence = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
@@ -236,14 +263,14 @@ def _places(given: Any, name: str, names: Sequence[Any]) -> list[int]:
     if listed and all(isinstance(each, bool | np.bool_) for each in listed):
         if len(listed) != len(names):
             raise ValueError(
-                f"{name} is a mask of {len(listed)} columns, and X has {len(names)}"
+                f"{name} is a mask of {len(listed)} columns, but X has {len(names)}"
             )
         return [j for j, chosen in enumerate(listed) if chosen]
     found = []
     for each in listed:
         if isinstance(each, str):
             if each not in names:
-                raise ValueError(f"{name} names {each!r}, which is no column of X")
+                raise ValueError(f"{name} names {each!r}, which is not a column of X")
             found.append(list(names).index(each))
         elif 0 <= int(each) < len(names):
             found.append(int(each))
@@ -274,7 +301,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def _kind(table: "_Table", j: int, categorical: Any, text: Any) -> ColumnKind:
-    """Return what a column holds that no parameter names."""
+    """Return the kind of a column that no parameter names."""
     kind = _natural_kind(table, j)
     if kind == "text":
         first = table.first(j)
@@ -290,7 +317,7 @@ def _kind(table: "_Table", j: int, categorical: Any, text: Any) -> ColumnKind:
 
 
 def _natural_kind(table: "_Table", j: int) -> ColumnKind:
-    """Return what a column holds by its type; "text" for any text."""
+    """Return the kind of a column by its type; "text" for any text."""
     kind = table.type(j)
     words = str(kind).lower()
     if hasattr(kind, "categories") or words.startswith(
@@ -323,7 +350,7 @@ class _Table:
         self._X = X
 
     def column(self, j: int) -> Any:
-        """Return a column; names may occur twice, so columns go by their place."""
+        """Return a column by its position, since names may occur twice."""
         X = self._X
         if isinstance(X, np.ndarray):
             return X[:, j]
@@ -336,12 +363,31 @@ class _Table:
         column = self.column(j)
         return column.type if hasattr(column, "type") else column.dtype
 
+    def order(self, j: int) -> tuple[float, ...]:
+        """Return the numbers of a column's categories in order; () without an order."""
+        kind = self.type(j)
+        if not getattr(kind, "ordered", False):
+            return ()
+        listed = getattr(kind, "categories", None)  # pandas has them in the type
+        if listed is None:
+            chunks = getattr(self.column(j), "chunks", [])
+            if not chunks or any(c.dictionary != chunks[0].dictionary for c in chunks):
+                return ()
+            listed = chunks[0].dictionary.to_pylist()
+        numbers = category_numbers(listed)
+        if (
+            not 2 < numbers.shape[0] <= MOST_CATEGORIES
+            or not np.isfinite(numbers).all()
+        ):
+            return ()
+        return tuple(numbers.tolist())
+
     def first(self, j: int) -> Any:
         """Return the first value of a column that is not missing."""
         return next((each for each in self.objects(j) if not is_missing(each)), None)
 
     def objects(self, j: int) -> list[Any]:
-        """Return the values of a column as Python has them."""
+        """Return the values of a column as Python objects."""
         column = self.column(j)
         for name in ("to_pylist", "to_list", "tolist"):
             if hasattr(column, name):
@@ -362,7 +408,7 @@ class _Table:
         return np.array([_as_number(value) for value in self.objects(j)], np.float64)
 
     def times(self, j: int) -> NDArray[np.datetime64]:
-        """Return a column of dates and times, local ones where they have a zone."""
+        """Return a column of dates and times, in local time if it has a time zone."""
         values = [
             None if is_missing(value) else _without_zone(value)
             for value in self.objects(j)
@@ -390,8 +436,8 @@ def _as_objects(X: Any) -> NDArray[Any]:
         for i, row in enumerate(listed):
             if len(row) != rows.shape[1]:
                 raise ValueError(
-                    f"X must have as many values in each row, got {len(row)} in row "
-                    f"{i} and {rows.shape[1]} in row 0"
+                    "all rows of X must have the same number of values, got "
+                    f"{len(row)} in row {i} and {rows.shape[1]} in row 0"
                 )
             rows[i] = row
     if rows.ndim != 2:
@@ -400,7 +446,7 @@ def _as_objects(X: Any) -> NDArray[Any]:
 
 
 def _coded(table: _Table, j: int, kind: ColumnKind) -> FloatArray:
-    """Return a column as numbers (n, WIDTHS[kind]), or say what is wrong with it."""
+    """Return a column as numbers (n, WIDTHS[kind]), or raise an error that names it."""
     name = table.names[j]
     try:
         if kind == "number":
@@ -414,13 +460,13 @@ def _coded(table: _Table, j: int, kind: ColumnKind) -> FloatArray:
         row = _first_bad(table.objects(j), kind)
         value = table.objects(j)[row]
         raise ValueError(
-            f"X must hold {_SAID[kind]} in column {name!r}, as when learning began, "
+            f"X must hold {_CONTENT[kind]} in column {name!r}, as when learning began, "
             f"got {value!r} in row {row}"
         ) from error
 
 
 def _category_numbers(table: _Table, j: int) -> FloatArray:
-    """Return the numbers of categories, of listed ones by their list."""
+    """Return the numbers of categories; listed ones are numbered by their list."""
     column = table.column(j)
     listed = getattr(column, "cat", None)
     if listed is not None and hasattr(listed, "codes"):  # pandas
@@ -432,7 +478,7 @@ def _category_numbers(table: _Table, j: int) -> FloatArray:
 
 
 def _first_bad(values: list[Any], kind: ColumnKind) -> int:
-    """Return the first row whose value is not what the column held."""
+    """Return the first row whose value is not of the column's kind."""
     for row, value in enumerate(values):
         try:
             if kind == "number":

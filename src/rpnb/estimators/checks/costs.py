@@ -1,4 +1,4 @@
-"""What wrong predictions cost, and the predictions that cost least."""
+"""Costs of wrong predictions, and the predictions with the lowest expected cost."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -10,7 +10,7 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_real
 
-#: What predictions cost: by true and predicted class, or by true class alone.
+#: Costs of predictions: by true and predicted class, or by true class alone.
 Costs: TypeAlias = ArrayLike | Mapping[Any, float]
 
 # Sums of larger ones might overflow.
@@ -18,10 +18,10 @@ _LARGEST = 1e100
 
 
 def check_costs(costs: Any, classes: LabelArray) -> FloatArray:
-    """Return the costs (M, M) of M classes as an array, or say what is wrong.
+    """Return the costs (M, M) of M classes as an array, or raise an error.
 
-    Row i and column j have the cost of predicting class j where class i is true. Given
-    as a mapping, a mistake costs what it has for the true class, and 1 by default.
+    Row i and column j have the cost of predicting class j where class i is true. A
+    mapping holds the cost of a mistake by true class, 1 by default.
     """
     names = classes.tolist()
     M = len(names)
@@ -29,7 +29,8 @@ def check_costs(costs: Any, classes: LabelArray) -> FloatArray:
         unknown = [label for label in costs if label not in names]
         if unknown:
             raise ValueError(
-                f"costs names the class {unknown[0]!r}; there are {_listed(names)}"
+                f"costs names the class {unknown[0]!r}, but the classes are "
+                f"{_listed(names)}"
             )
         each = [check_real(f"costs of {c!r}", costs.get(c, 1.0), 0.0) for c in names]
         costs = np.array(each)[:, None] * (1.0 - np.eye(M))
@@ -46,7 +47,7 @@ def check_costs(costs: Any, classes: LabelArray) -> FloatArray:
     if bad.any():
         i, j = np.unravel_index(int(np.argmax(bad)), bad.shape)
         raise ValueError(
-            f"costs must be numbers of size {_LARGEST:.0e} at most, got "
+            f"costs must be numbers of at most ±{_LARGEST:.0e}, got "
             f"{float(found[i, j])!r} for true class {names[i]!r} and prediction "
             f"{names[j]!r}"
         )
@@ -54,11 +55,11 @@ def check_costs(costs: Any, classes: LabelArray) -> FloatArray:
 
 
 def least_costly(P: FloatArray, costs: FloatArray) -> IntArray:
-    r"""Return the number of the prediction with the least expected cost for each row.
+    r"""Return the class number with the lowest expected cost for each row.
 
     $$\arg\min_j \sum_i P_i C_{ij}$$
     (Elkan, "The foundations of cost-sensitive learning", IJCAI 2001, equation 1), the
-    first of equals. Of P (n, M), no row depends on others.
+    first of equals. The result of a row of P (n, M) does not depend on other rows.
     """
     expected = np.zeros(P.shape)
     for i, each in enumerate(costs):  # a product of matrices may depend on n

@@ -1,4 +1,4 @@
-"""Features that have names: each name has a number, whatever else there is.
+"""Named features: each name has a 64-bit number that depends on nothing else.
 
 The number is 64 bits of BLAKE2b over a text that spells the name out. Two names have
 the same text exactly if Python calls them equal, as keys of a dictionary: 1, 1.0 and
@@ -18,7 +18,8 @@ def feature_number(name: Hashable) -> int:
     Parameters
     ----------
     name : str, bytes, number, None, or tuple of these
-        What else may be a key has no fixed spelling, and is refused.
+        Name of the feature. Other hashable values have no fixed spelling and are
+        refused.
 
     Examples
     --------
@@ -32,7 +33,7 @@ def feature_number(name: Hashable) -> int:
 
 
 def _spelled(name: Hashable) -> bytes:
-    """Return bytes that two names have in common exactly if they are equal."""
+    """Return bytes that are the same for two names exactly if the names are equal."""
     if isinstance(name, str):
         return b"s" + str.encode(name, "utf-8", "surrogatepass")
     if isinstance(name, bytes):

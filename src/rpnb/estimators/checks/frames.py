@@ -1,13 +1,13 @@
-"""Frames whose columns are no numbers: refused by the name of the column.
+"""Frames with non-numeric columns: refused by an error that names the column.
 
-scikit-learn's own check converts a frame as a whole, and its error names none.
+scikit-learn's own check converts a frame as a whole, and its error names no column.
 """
 
 from typing import Any
 
 import numpy as np
 
-# What to do with a column, by what it holds.
+# What to do with a column, by its content.
 _LEARNED = (
     "PooledClassifier learns {} as {}, and any learner in "
     "make_stream_pipeline(RunningScaler(), …) of rpnb.preprocessing does; or turn {} "
@@ -19,12 +19,12 @@ _CURES = {
         "them", "they are", "them", "codes by X[column].cat.codes"
     ),
     "dates or times": _LEARNED.format("them", "they are", "them", "days"),
-    "values that are no numbers": "turn them into numbers, or leave it out",
+    "values that are not numbers": "turn them into numbers, or leave it out",
 }
 
 
 def column_names(X: Any) -> list[Any] | None:
-    """Return the names of a frame's columns; None for what is no frame."""
+    """Return the names of a frame's columns; None if X is not a frame."""
     if type(X) is np.ndarray or not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         return None
     return list(X.columns)
@@ -35,7 +35,7 @@ def refuse_columns(X: Any) -> None:
     names = column_names(X)
     if names is None or len(X.shape) != 2:
         return
-    # Names may occur twice, so columns go by their place.
+    # Names may occur twice, so columns are accessed by position.
     kinds = list(X.dtypes)
     for j, (name, kind) in enumerate(zip(names, kinds, strict=True)):
         what = _fault(X, j, kind)
@@ -47,7 +47,7 @@ def refuse_columns(X: Any) -> None:
 
 
 def _fault(X: Any, j: int, kind: Any) -> str | None:
-    """Return what a column holds that is no number; None if it may hold numbers."""
+    """Return what a column holds instead of numbers; None if it may hold numbers."""
     if hasattr(kind, "is_numeric"):  # polars
         return _fault_of_polars(kind)
     if hasattr(kind, "categories"):
@@ -77,4 +77,4 @@ def _fault_of_polars(kind: Any) -> str | None:
     name = str(kind)
     if name.startswith(("Categorical", "Enum")):
         return "categories"
-    return "text" if name in ("String", "Utf8") else "values that are no numbers"
+    return "text" if name in ("String", "Utf8") else "values that are not numbers"

@@ -10,7 +10,7 @@ from rpnb.core.kernels.threads import LEAST_ROWS
 
 
 def check_jobs(n_jobs: Any) -> None:
-    """Refuse what is neither None nor a number of threads as joblib counts them."""
+    """Refuse anything but None or a number of threads as in joblib."""
     if n_jobs is None:
         return
     if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool | np.bool_):
@@ -20,7 +20,7 @@ def check_jobs(n_jobs: Any) -> None:
 
 
 def threads_for(n_jobs: Any, n: int) -> int:
-    """Return how many threads may be used for n rows."""
+    """Return the number of threads to use for n rows."""
     check_jobs(n_jobs)
-    # Asking takes longer than predicting a row.
+    # Asking joblib takes longer than predicting a row.
     return effective_n_jobs(n_jobs) if n >= 2 * LEAST_ROWS else 1

@@ -1,4 +1,4 @@
-"""Class labels: what may be one, and their numbers 0 … M−1 in sorted order."""
+"""Class labels: checks, and their numbers 0 … M−1 in sorted order."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from sklearn.utils.validation import column_or_1d
 
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.checks.masks import refuse_masked
-from rpnb.labels import LabelIndex
+from rpnb.labels import CodedLabels, LabelIndex
 
 LabelArray = NDArray[Any]
 
@@ -29,7 +29,7 @@ def as_labels(y: Any, name: str = "y") -> LabelArray:
     refuse_masked(y, name)
     labels = np.asarray(y)
     if labels.dtype.kind in "US" and not hasattr(y, "dtype"):
-        # NumPy has turned whatever stood beside a text into text.
+        # NumPy has converted everything else beside a string to a string.
         _check_objects(np.asarray(y, dtype=object), name)
     if labels.ndim != 1:
         labels = column_or_1d(labels, warn=True)
@@ -94,7 +94,7 @@ def join_classes(classes: LabelArray, labels: LabelArray, name: str) -> LabelArr
         )
     new = np.unique(labels)
     if _family(new) == "numbers" and new.dtype.kind != classes.dtype.kind:
-        # NumPy would join the two as floats, which cannot tell large integers apart.
+        # NumPy would join the two as floats, which cannot represent all large integers.
         classes, new = _as_int64(classes), _as_int64(new)
     return np.unique(np.concatenate([classes, new]))
 
@@ -113,10 +113,10 @@ def _as_int64(labels: LabelArray) -> LabelArray:
 def encode(labels: LabelArray, classes: LabelArray, index: LabelIndex) -> IntArray:
     """Return each label's number among the sorted classes, −1 where there is none.
 
-    `index` has the same classes under the same numbers.
+    `index` holds the same classes with the same numbers.
     """
-    # Numbers of two kinds NumPy would compare as floats, which cannot tell large
-    # integers apart.
+    # NumPy would compare numbers of two kinds as floats, which cannot represent all #
+    # large integers.
     alike = labels.dtype.kind == classes.dtype.kind != "O"
     if labels.shape[0] <= _FEW or not alike:
         return index.find_all(labels.tolist())
@@ -126,35 +126,39 @@ def encode(labels: LabelArray, classes: LabelArray, index: LabelIndex) -> IntArr
 
 
 def number_labels(
-    labels: LabelArray,
+    labels: LabelArray | CodedLabels,
     known: LabelArray,
     index: LabelIndex,
     declared: LabelArray | None,
 ) -> tuple[LabelArray, IntArray]:
-    """Return all classes, `known` itself if none is new, and the labels' numbers.
+    """Return all classes (`known` itself if none is new) and the labels' numbers.
 
-    `index` is that of the known classes; `declared` are more of them.
+    `index` holds the known classes; `declared` are further classes.
     """
+    if isinstance(labels, CodedLabels):
+        table = np.zeros(labels.values.shape[0], np.int64)
+        there = np.flatnonzero(np.bincount(labels.codes))
+        some = labels.values[there]
+        joined, table[there] = number_labels(some, known, index, declared)
+        return joined, table[labels.codes]
     joined = known
     if declared is not None:
         if declared.shape[0] == 0:
             raise ValueError("classes must name at least one class, got none")
         joined = join_classes(known, declared, "classes")
-    elif known.shape[0] > 0 and _family(known) == _family(labels):
-        numbers = encode(labels, known, index)
+        if joined.shape != known.shape:
+            index = LabelIndex(joined.tolist())
+    if joined.shape[0] > 0 and _family(joined) == _family(labels):
+        numbers = encode(labels, joined, index)
         if numbers.min(initial=0) >= 0:
-            return known, numbers
+            if declared is not None:
+                # One label gives the classes the dtype that all labels would.
+                joined = join_classes(joined, labels[:1], "y")
+            return known if joined.shape == known.shape else joined, numbers
     joined = join_classes(joined, labels, "y")
-    if joined.shape == known.shape:
-        return known, encode(labels, known, index)
     return joined, encode(labels, joined, LabelIndex(joined.tolist()))
 
 
 def decode(numbers: IntArray, classes: LabelArray) -> LabelArray:
-    """Return the labels of classes' numbers; −1 stands for no prediction, None."""
-    if numbers.min(initial=0) < 0:
-        known = numbers >= 0
-        labels = np.full(numbers.shape[0], None, dtype=object)
-        labels[known] = classes[numbers[known]]
-        return labels
-    return classes[numbers]
+    """Return the labels of class numbers; −1, for no prediction, becomes None."""
+    return CodedLabels(numbers, classes).decoded()

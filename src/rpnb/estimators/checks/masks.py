@@ -1,4 +1,4 @@
-"""Masked arrays: what is masked is missing, and never read."""
+"""Masked arrays: masked values are missing and never read."""
 
 from typing import Any
 

@@ -1,7 +1,8 @@
-"""Checking the values of features that have names: of one observation, of a column."""
+"""Checks of the values of named features: of one observation, or of a column."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from numbers import Real
+from operator import itemgetter
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,17 +12,17 @@ from rpnb._core.streams import first_bad
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.estimators.checks.rows import why_bad
 
-# Types known to be numbers, for which no further question is asked.
+# Types that are numbers without further checks.
 _PLAIN = {float, int, bool, np.float64}
 
 
 def check_values(
     names: tuple[Hashable, ...], values: tuple[Any, ...], learner: str, *, missing: bool
 ) -> FloatArray:
-    """Return the values of one observation as numbers, or name the one that is none.
+    """Return the values of one observation as numbers, or raise naming a bad one.
 
-    `learner` is the name of the class that will get them, and `missing` says whether
-    it takes NaN.
+    `learner` is the name of the class that receives them, `missing` whether it accepts
+    NaN.
     """
     if not _PLAIN.issuperset(map(type, values)):
         for name, value in zip(names, values, strict=True):
@@ -38,6 +39,31 @@ def check_values(
     if bad >= 0:
         _refuse(names[bad], float(row[bad]), "", learner)
     return row
+
+
+def values_of(names: tuple[Hashable, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that extracts the values of these names from a mapping.
+
+    Without names it returns one zero, the value of an absent feature.
+    """
+    if len(names) > 1:
+        return itemgetter(*names)
+    return _no_values if not names else _OneValue(names[0])
+
+
+def _no_values(_x: Any) -> tuple[Any, ...]:
+    # The value of an absent feature, which has no effect.
+    return (0.0,)
+
+
+class _OneValue:
+    """An itemgetter that returns a tuple for a single name as well."""
+
+    def __init__(self, name: Hashable) -> None:
+        self._name = name
+
+    def __call__(self, x: Any) -> tuple[Any, ...]:
+        return (x[self._name],)
 
 
 def check_column(

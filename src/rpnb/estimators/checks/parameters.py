@@ -1,4 +1,4 @@
-"""Checking parameters: each message names the parameter, the rule and the value."""
+"""Checks of parameters: each message names the parameter, the rule and the value."""
 
 from collections.abc import Collection
 from math import isfinite
@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from sklearn.utils import check_random_state
 
-#: Of all numbers of things: members, columns, rows.
+#: Largest count of anything: members, columns, rows.
 LARGEST_INTEGER: Final = 2**31 - 1
 
 
@@ -39,7 +39,7 @@ def check_integer(
 
 
 def _shortened(value: Any) -> str:
-    """Return an integer as text; Python refuses to spell out the largest."""
+    """Return an integer as text; Python refuses to convert very large ones."""
     number = int(value)
     bits = number.bit_length()
     return repr(number) if bits <= 256 else f"an integer of {bits} bits"
@@ -53,7 +53,7 @@ def check_real(
     if low == -np.inf:
         rule = "a finite number"
     if high < np.inf:
-        rule += f" and at most {high:g}"
+        rule += f" and at most {high:.12g}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {rule}, got {value!r}")
     try:
@@ -68,7 +68,7 @@ def check_real(
 
 
 def draw_seed(random_state: Any) -> int:
-    """Return 64 bits that follow from `random_state`; fresh ones if it is None."""
+    """Return a 64-bit seed derived from `random_state`; a fresh one if it is None."""
     if random_state is None:
         entropy = np.random.SeedSequence()
     elif isinstance(random_state, np.random.Generator):

@@ -1,8 +1,8 @@
-"""Checking observations, quickly where they are plain numeric arrays.
+"""Checks of samples, with a fast path for plain numeric arrays.
 
 scikit-learn's checks take about a hundred microseconds per call, whatever the size of
-the data. That is little for a file and much for a stream that comes row by row, so
-plain numeric arrays are checked by a faster function, by the same rules.
+the data: little for a file, but a lot for a stream that arrives row by row. Plain
+numeric arrays are therefore checked by a faster function with the same rules.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,13 @@ from rpnb.estimators.checks.frames import column_names, refuse_columns
 from rpnb.estimators.checks.masks import refuse_masked
 from rpnb.estimators.checks.sparse import check_sparse_form, is_canonical
 
-# Beyond this a square may overflow, and with it every statistic. A number of double
-# precision: shorter ones are compared in it, and do not read it as infinity.
+# Beyond this a square may overflow, and with it every statistic. A float64, so that
+# arrays of lower precision are compared in double precision, not with infinity.
 LARGEST = np.float64(_LARGEST)
 
-# Types of numbers that the core takes as they are.
-_PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+# Number types that the core accepts without conversion.
+_DOUBLE = np.dtype(np.float64)
+_PLAIN = (_DOUBLE, np.dtype(np.float32))
 
 
 def check_rows(
@@ -37,12 +38,12 @@ def check_rows(
     sparse: bool,
     names: Sequence[Any] | None = None,
 ) -> Any:
-    """Return X as an array (n, p) of finite numbers, or say what is wrong with it.
+    """Return X as an array (n, p) of finite numbers, or raise an error.
 
-    Checks nothing against the estimator; `accept_rows` does. The dtype may be any real
-    one: kernels get double precision block by block. Where `sparse` matrices are
-    welcome they come back as such, row after row, of double precision. Messages have
-    the `names` of columns, by default those of a frame.
+    Does not compare X with the estimator; `accept_rows` does. The dtype may be any real
+    one: kernels convert to double precision block by block. With `sparse`, sparse
+    matrices are accepted and returned as CSR in double precision. Messages name columns
+    by `names`, by default those of a frame.
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiu" and X.size > 0:
         rows: NDArray[Any] = X
@@ -77,7 +78,7 @@ def check_rows(
 
 
 def _check_form(X: Any) -> None:
-    """Refuse sparse data that cannot be read as such, before anything reads them."""
+    """Refuse invalid sparse data before anything reads it."""
     if issparse(X):
         check_sparse_form(X)
     elif hasattr(X, "dtypes") and hasattr(X, "iloc") and X.ndim == 2:
@@ -87,14 +88,14 @@ def _check_form(X: Any) -> None:
         if 0 < len(dense) < len(fills):
             raise ValueError(
                 f"X has sparse columns and dense ones, such as {dense[0]!r}: make all "
-                "sparse, X.astype(pandas.SparseDtype(float, 0.0)), or none, "
-                "X.sparse.to_dense() of the sparse ones"
+                "columns sparse by X.astype(pandas.SparseDtype(float, 0.0)), or dense "
+                "by X[columns].sparse.to_dense()"
             )
         for name, fill in zip(X, fills, strict=True):
             if fill is not None and fill != 0:
                 raise ValueError(
-                    f"X has a sparse column, {name!r}, with fill value {fill}: what a "
-                    "sparse column leaves out must be 0"
+                    f"X has a sparse column, {name!r}, with fill value {fill}: the "
+                    "fill value must be 0"
                 )
 
 
@@ -103,7 +104,7 @@ def _check_sparse(estimator: BaseEstimator, X: Any) -> Any:
     X = X.astype(np.float64, copy=False)
     if not is_canonical(X):
         X = X.copy()
-        # The flags are what the matrix was last found to be, or told to be.
+        # The flags may be stale: they hold what was last found, or set.
         X.has_sorted_indices = X.has_canonical_format = False
         X.sum_duplicates()
     values = X.data[: X.indptr[-1]]
@@ -117,9 +118,9 @@ def _check_sparse(estimator: BaseEstimator, X: Any) -> Any:
 
 
 def accept_rows(estimator: BaseEstimator, X: Any, *, first: bool) -> None:
-    """Compare the width and the names of the columns with those known, or learn them.
+    """Compare number and names of the columns with the known ones, or record them.
 
-    The last check of a call, since on the first call it changes the estimator.
+    Must be the last check of a call, since the first call changes the estimator.
     """
     if (
         not first
@@ -134,12 +135,12 @@ def accept_rows(estimator: BaseEstimator, X: Any, *, first: bool) -> None:
 def refuse_bad_values(
     estimator: BaseEstimator, X: NDArray[Any], names: Sequence[Any] | None = None
 ) -> None:
-    """Raise, naming row and column, where X (n, p) is not finite or too large.
+    """Raise an error with row and column if a value of X (n, p) is invalid.
 
-    By the `names` of the columns where they have some.
+    Invalid values are not finite or too large. Columns are named by `names`, if given.
     """
     bad = _first_bad(X)
-    # Most rows hold no bad value, and whether NaN is one takes longer to find out.
+    # Most rows hold no bad value, and finding out whether NaN is allowed takes longer.
     if bad >= 0 and get_tags(estimator).input_tags.allow_nan:
         bad = _first_bad(X, missing=True)
     if bad < 0:
@@ -150,7 +151,7 @@ def refuse_bad_values(
 
 
 def as_table_of_one(x: Any) -> NDArray[Any]:
-    """Return one row x (p,) as a table (1, p), unchecked but for its dimensions."""
+    """Return one row x (p,) as a table (1, p), checking only its dimensions."""
     row = np.asarray(x)
     if row.ndim != 1:
         raise TypeError(
@@ -161,11 +162,11 @@ def as_table_of_one(x: Any) -> NDArray[Any]:
 
 
 def check_row(estimator: BaseEstimator, x: Any) -> FloatArray:
-    """Return one plain row (p,) as a table (1, p), or say what is wrong with it.
+    """Return one plain row (p,) as a table (1, p), or raise an error.
 
-    What `check_rows` and `accept_rows` do, where a stream comes row by row.
+    The equivalent of `check_rows` and `accept_rows` for streams that arrive row by row.
     """
-    if type(x) is not np.ndarray or x.dtype != np.float64 or x.ndim != 1:
+    if type(x) is not np.ndarray or x.dtype != _DOUBLE or x.ndim != 1:
         raise TypeError(
             "x must be a one-dimensional NumPy array of float64, got "
             f"{type(x).__name__}"
@@ -176,7 +177,8 @@ def check_row(estimator: BaseEstimator, x: Any) -> FloatArray:
             f"{estimator.n_features_in_} features as input."
         )
     row = x[None, :]
-    refuse_bad_values(estimator, row)
+    if not row.flags.c_contiguous or first_bad(row) >= 0:
+        refuse_bad_values(estimator, row)
     return row
 
 
@@ -192,7 +194,7 @@ def _refuse(
 
 
 def why_bad(value: float) -> tuple[str, str]:
-    """Return what is wrong with a value that `first_bad` found, and what to do."""
+    """Return what is wrong with a value that `first_bad` found, and how to fix it."""
     if np.isnan(value):
         return "NaN", "impute or drop missing values first"
     if np.isinf(value):
@@ -204,7 +206,7 @@ def why_bad(value: float) -> tuple[str, str]:
 
 
 def _first_bad(X: NDArray[Any], *, missing: bool = False) -> int:
-    """Do what `first_bad` does, of an array of any real type and order."""
+    """Do what `first_bad` does for an array of any real type and order."""
     if X.dtype in _PLAIN and X.flags.c_contiguous:
         return first_bad(X, missing)
     good = np.abs(X) <= LARGEST

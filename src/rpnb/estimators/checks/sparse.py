@@ -1,4 +1,4 @@
-"""Checking that a sparse matrix is sound before any compiled code reads it.
+"""Checks that a sparse matrix is valid before any compiled code reads it.
 
 SciPy trusts the index arrays of a matrix: converting a damaged one reads and writes
 memory out of bounds. The checks here look at the arrays of each format and touch
@@ -19,10 +19,10 @@ def check_sparse_form(X: Any) -> None:
     Parameters
     ----------
     X : SciPy sparse matrix or array
-        Of any format.
+        Matrix in any format.
     """
     if X.ndim != 2:
-        return  # nothing to convert: what comes next refuses it by its shape
+        return  # nothing to convert: the next check refuses it by its shape
     fault = _FAULTS[X.format](X)
     if fault is not None:
         raise ValueError(
@@ -32,14 +32,14 @@ def check_sparse_form(X: Any) -> None:
 
 
 def is_canonical(X: Any) -> bool:
-    """Whether the columns of each row of a CSR matrix increase, none of them twice.
+    """Return whether the columns of each row of a CSR matrix strictly increase.
 
-    SciPy keeps flags for this, which do not notice that an array was written to.
+    SciPy keeps flags for this, but they do not notice when an array is written to.
     """
     indices = X.indices[: X.indptr[-1]]
     increases = indices[1:] > indices[:-1]
     starts = X.indptr[1:-1]
-    # Between two rows columns may fall.
+    # Columns may decrease from one row to the next.
     increases[starts[(starts > 0) & (starts < indices.shape[0])] - 1] = True
     return bool(increases.all())
 
@@ -66,7 +66,7 @@ def _compressed_fault(X: Any, n: int, across: int) -> str | None:
     if (indptr[1:] < indptr[:-1]).any():
         return "indptr must not decrease"
     if indptr[-1] > min(indices.shape[0], X.data.shape[0]):
-        return "indptr points behind the last of the indices or data"
+        return "indptr points past the end of indices or data"
     if _outside(indices[: indptr[-1]], across):
         return f"indices must be from 0 to {across - 1}"
     return None
@@ -95,11 +95,11 @@ def _coo_fault(X: Any) -> str | None:
 
 def _dia_fault(X: Any) -> str | None:
     if not _is_vector_of_integers(X.offsets) or X.data.ndim != 2:
-        return "offsets must be a vector of integers, and data have two dimensions"
+        return "offsets must be a vector of integers, and data two-dimensional"
     if X.offsets.shape[0] != X.data.shape[0]:
         return "there must be one row of data for each offset"
     if np.unique(X.offsets).shape[0] != X.offsets.shape[0]:
-        return "an offset is there twice"
+        return "an offset occurs twice"
     return None
 
 
@@ -123,11 +123,11 @@ def _lil_fault(X: Any) -> str | None:
 def _dok_fault(X: Any) -> str | None:
     for key in X.keys():  # noqa: SIM118  a sparse matrix is not iterated by its keys
         if not (0 <= key[0] < X.shape[0] and 0 <= key[1] < X.shape[1]):
-            return f"the entry {key} is outside"
+            return f"the entry {key} is outside the matrix"
     return None
 
 
-#: Finds what is wrong with a matrix, by the name of its format.
+#: By format: a function that returns what is wrong with a matrix, or None.
 _FAULTS: Mapping[str, Callable[[Any], str | None]] = {
     "csr": lambda X: _compressed_fault(X, *X.shape),
     "csc": lambda X: _compressed_fault(X, *X.shape[::-1]),

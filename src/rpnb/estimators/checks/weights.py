@@ -1,4 +1,4 @@
-"""How much each row counts."""
+"""Checks of sample weights."""
 
 from typing import Any, Final
 
@@ -8,17 +8,17 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.estimators.checks.masks import refuse_masked
 from rpnb.estimators.checks.parameters import check_real
 
-#: The least and the largest weight above 0: sums of heavier ones might overflow.
+#: Smallest and largest weight above 0: sums of larger ones might overflow.
 ANY_WEIGHT: Final = (0.0, 1e100)
 
 
 def check_weight(
     sample_weight: Any, n: int, limits: tuple[float, float] = ANY_WEIGHT
 ) -> FloatArray:
-    """Return the weights of n rows as an array of their own, or say what is wrong."""
+    """Return the weights of n rows as a new array, or raise an error."""
     refuse_masked(sample_weight, "sample_weight")
     try:
-        # A copy: kernels would be compiled anew for an array that is read only.
+        # A copy, since the core needs writable arrays.
         weight = np.array(sample_weight, dtype=np.float64)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must hold real numbers: {error}") from error
@@ -46,7 +46,7 @@ def check_weight(
 def one_weight(
     sample_weight: Any, limits: tuple[float, float] = ANY_WEIGHT
 ) -> FloatArray:
-    """Return the weight of a single row as an array, or say what is wrong with it."""
+    """Return the weight of a single row as an array, or raise an error."""
     low, high = limits
     if type(sample_weight) is float and max(low, 1e-320) <= sample_weight <= high:
         return np.array([sample_weight])

@@ -1,1 +1,1 @@
-"""Learners that notice drift: the wrapper, its state, its detectors."""
+"""Drift detection: the wrapper `DriftAware`, its state and its detectors."""

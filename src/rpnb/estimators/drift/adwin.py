@@ -1,9 +1,9 @@
 r"""ADWIN: a window of values that is cut where its mean has changed.
 
 Bifet & Gavaldà, "Learning from time-changing data with adaptive windowing" (SDM 2007),
-section 4, with the constants, and the alarms, of River's: every 32
-values, the window $W$ is cut in two, $W_0$ (older, $n_0$ values) and $W_1$ ($n_1$), at
-each border of its buckets. With $σ^2$ the variance of $W$ and
+section 4, with the same constants and alarms as River's ADWIN: every 32 values, the
+window $W$ is cut in two, $W_0$ (older, $n_0$ values) and $W_1$ ($n_1$), at each border
+of its buckets. With $σ^2$ the variance of $W$ and
 
 $$\frac1m = \frac1{n_0 - 4} + \frac1{n_1 - 4}, \qquad
 δ' = \ln \frac{2 \ln |W|}{δ}, \qquad
@@ -12,8 +12,8 @@ $$\frac1m = \frac1{n_0 - 4} + \frac1{n_1 - 4}, \qquad
 the oldest bucket is dropped while some cut has means that differ by more than $ε$.
 
 Values are kept as exponential histograms: level i has up to 5 buckets of $2^i$ values
-each, of which only the sum and the sum of squares about the mean are known; of six, the
-two oldest become one of level i + 1.
+each, of which only the sum and the sum of squares about the mean are kept; a sixth
+bucket merges the two oldest into one of level i + 1.
 """
 
 from dataclasses import dataclass, field, replace
@@ -23,9 +23,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-#: Buckets of a level, at most.
+#: Largest number of buckets per level.
 BUCKETS: Final = 5
-#: Levels, at most: more values than any stream has.
+#: Largest number of levels: enough for any stream.
 LEVELS: Final = 60
 _DELTA, _CLOCK, _SHORTEST, _GRACE = 0.002, 32, 5, 10
 
@@ -35,12 +35,12 @@ class Adwin:
     """An adaptive window over values, with an alarm where their mean has changed."""
 
     levels: list[list[tuple[float, float]]] = field(default_factory=lambda: [[]])
-    """by level, the buckets: sum, and squares about the mean; the oldest first"""
+    """buckets by level: sum, and squares about the mean; the oldest first"""
     width: int = 0
     """values in the window"""
     total: float = 0.0
     squares: float = 0.0
-    """of all values about their mean"""
+    """sum of the squares of all values about their mean"""
     ticks: int = 0
     """values so far"""
     drift_detected: bool = False
@@ -76,7 +76,7 @@ class Adwin:
         self.drift_detected = self._cut()
 
     def _compress(self) -> None:
-        """Make one bucket of the two oldest of a level that has too many."""
+        """Merge the two oldest buckets of each level that has too many."""
         for i, level in enumerate(self.levels):
             if len(level) <= BUCKETS:
                 return
@@ -145,7 +145,7 @@ class Adwin:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "Adwin":
-        """Return the detector that arrays describe; refuse what cannot be one."""
+        """Return the detector that arrays describe; refuse invalid ones."""
         counts = arrays["counts"].tolist()
         buckets = [(u, v) for u, v in arrays["buckets"].tolist()]
         if not 1 <= len(counts) <= LEVELS or not all(

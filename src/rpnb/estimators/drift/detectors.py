@@ -1,4 +1,4 @@
-"""Drift detectors: made by name, updated with errors until an alarm, saved."""
+"""Drift detectors: created by name, updated with errors until an alarm, saved."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
@@ -23,7 +23,7 @@ OWN_DETECTORS: Final = tuple(_OWN)
 
 
 class Detector(Protocol):
-    """The interface of a detector; River's all have it, too."""
+    """The interface of a detector, which all detectors of River have."""
 
     @property
     def drift_detected(self) -> Any:
@@ -37,7 +37,7 @@ class Detector(Protocol):
 
 
 def make_detector(given: Any) -> Detector:
-    """Return a detector that has seen nothing: one of ours, or like the given."""
+    """Return a new detector, by name or as a clone of the given one."""
     if isinstance(given, str):
         return _OWN[check_choice("detector", given, tuple(_OWN))]()
     for wanted in ("update", "drift_detected", "clone"):
@@ -51,7 +51,7 @@ def make_detector(given: Any) -> Detector:
 
 
 def detector_to_arrays(detector: Any) -> dict[str, NDArray[Any]]:
-    """Return what one of our detectors has seen, for a model file."""
+    """Return the state of one of our detectors as arrays, for a model file."""
     if type(detector) not in _OWN.values():
         raise NotImplementedError(
             f"a {type(detector).__name__} cannot be written to a file without pickle: "
@@ -65,7 +65,7 @@ def detector_to_arrays(detector: Any) -> dict[str, NDArray[Any]]:
 def detector_schema(
     name: str, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, ArraySchema]:
-    """Return what a model file must hold of a detector; it says how many buckets."""
+    """Return the schema of a detector in a model file."""
     if name != "adwin":
         size = len(make_detector(name).to_arrays()["numbers"])  # type: ignore[attr-defined]
         return {"numbers": reals(size, infinite=True)}
@@ -82,7 +82,7 @@ def detector_schema(
 
 
 def detector_from_arrays(name: str, arrays: dict[str, NDArray[Any]]) -> Detector:
-    """Return the detector of a model file; refuse what cannot be one."""
+    """Return the detector of a model file; refuse invalid ones."""
     own = _OWN[check_choice("detector", name, tuple(_OWN))]
     return own.from_arrays({key: np.asarray(each) for key, each in arrays.items()})
 
@@ -90,9 +90,8 @@ def detector_from_arrays(name: str, arrays: dict[str, NDArray[Any]]) -> Detector
 def first_alarm(detector: Detector, errors: Iterable[bool]) -> int:
     """Update a detector until an error gives an alarm; return its index, or −1.
 
-    ADWIN also gives an alarm when errors become fewer, as they do while a learner is
-    new. Where a detector has an estimate of the error rate, as ADWIN does, only a rise
-    counts.
+    ADWIN also gives an alarm when the error rate falls, as it does while a learner is
+    new. If a detector estimates the error rate, as ADWIN does, only a rise counts.
     """
     estimates = hasattr(detector, "estimation")
     for i, error in enumerate(errors):

@@ -1,19 +1,17 @@
 """DriftAware: a learner that is reset, or forgets, when its errors rise."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self, final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 
 from rpnb.core.bayes.model import fade_all
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_choice, check_integer, check_real
-from rpnb.estimators.checks.weights import ANY_WEIGHT
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.drift.detectors import (
     OWN_DETECTORS,
@@ -31,12 +29,13 @@ from rpnb.estimators.drift.state import (
     recent_schema,
     recent_to_arrays,
 )
+from rpnb.estimators.protocol import fitted_copy
 from rpnb.estimators.saving.nested import (
     export_learner,
-    import_learner,
     learner_from_json,
     learner_schema,
     learner_to_json,
+    restore_learner,
 )
 from rpnb.estimators.saving.schema import (
     COUNT,
@@ -48,59 +47,59 @@ from rpnb.estimators.saving.schema import (
 )
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.estimators.stream.learner import Shapes
+from rpnb.estimators.stream.learner import Learner, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
+from rpnb.estimators.wrapping_learner import WrappingLearner, check_takes_weights
 
-# Of the detector's arrays in model files.
+# Prefix of the detector's arrays in model files.
 _DETECTOR = "detector."
 
 
-def _model_has(method: str) -> Callable[["DriftAware"], bool]:
-    """Return a condition for `available_if`: whether the model has this method."""
-    return lambda self: hasattr(self.model, method)
-
-
 @final
-@dataclass(eq=False, repr=False)
-class DriftAware(WeightedStreamClassifier[DriftState]):
-    """A classifier with a drift detector on its errors, which resets it at an alarm.
+class DriftAware(WeightedStreamClassifier):
+    """Wrap a classifier with a drift detector that resets it when errors rise.
 
-    Each row is predicted before it is learned, and the detector is updated with whether
-    the prediction was wrong. If it gives an alarm at a row, then from the next row on
-    the learner is reset, or what it has learned so far weighs less, and the detector is
-    reset too. The result is what a loop over single rows would give, however rows are
-    cut into calls.
+    Each sample is predicted before it is learned, and the detector is updated with
+    whether the prediction was wrong. After an alarm, and before the next sample, the
+    learner is reset or its past is down-weighted, and the detector is reset too. The
+    result is that of a loop over single samples, however the data is split into calls.
 
     Parameters
     ----------
     model : classifier of this package
-        The learner. It is not changed: a copy learns, made on the first call or by
-        `fit`. Its `batch_size` must be 1, if it has one.
+        The learner. It is cloned on the first call or by `fit`, and not changed itself.
+        Its `batch_size` must be 1, if it has one.
     detector : "adwin", "ddm", "eddm", "page_hinkley" or detector, default="adwin"
-        By name, with the constants and the alarms of River's detectors; or a detector
-        of River with parameters of your choice, which is not changed, and cannot be
-        saved. Of ADWIN's alarms only those count that find more errors than before, not
-        fewer.
+        Name of a detector, with the same constants and alarms as in River; or a
+        detector of River with parameters of your choice, which is cloned, and cannot be
+        saved. For ADWIN, only alarms at which the error rate has risen count.
     on_drift : {"reset", "downweight"}, default="reset"
-        What an alarm does: the learner forgets all but its classes and projections; or
-        what it has learned counts `factor` times as much, for an `RPNBClassifier`.
+        What an alarm does. "reset": the learner forgets everything but its classes and
+        projections. "downweight", for `RPNBClassifier` only: the weight of everything
+        learned is multiplied by `factor`.
     factor : float, default=0.1
-        From 0 to 1, for "downweight".
+        Factor, from 0 to 1, by which on_drift="downweight" multiplies weights.
     warm : int, default=0
-        For "reset": how many of the last rows, that of the alarm included, are learned
-        again. They are kept in memory.
+        Number of the last samples, including that of the alarm, that are learned again
+        after on_drift="reset". They are kept in memory.
 
     Attributes
     ----------
     drifts_ : list of int
-        The rows of the alarms, counted from 0 since learning began. Rows of weight 0
-        are not counted.
+        Indices of the samples at which alarms were given, counted from 0 since learning
+        began. Samples of weight 0 are not counted.
     learner_ : classifier
-        A copy of the learner in its present state.
-    {inputs}
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model. Resets do not set
-        them back.
+        A copy of the learner in its current state.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known so far, sorted.
+    n_features_in_ : int
+        Number of features of the first data.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the first data had column names that are all strings.
+    n_samples_seen_ : int
+        Number of samples seen so far, resets included.
+    n_updates_ : int
+        Number of samples that changed the model, resets included.
 
     References
     ----------
@@ -130,210 +129,66 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
     [True]
     """
 
-    model: Any
-    _: KW_ONLY
-    detector: Any = "adwin"
-    on_drift: Literal["reset", "downweight"] = "reset"
-    factor: float = 0.1
-    warm: int = 0
-
-    def fit(
+    def __init__(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
+        model: Any,
         *,
-        shuffle: bool = False,
-    ) -> Self:
-        """Forget everything and learn from the rows of X, once.
+        detector: Any = "adwin",
+        on_drift: Literal["reset", "downweight"] = "reset",
+        factor: float = 0.1,
+        warm: int = 0,
+    ) -> None:
+        self.model = model
+        self.detector = detector
+        self.on_drift = on_drift
+        self.factor = factor
+        self.warm = warm
 
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-            Observations.
-        y : array-like of shape (n,)
-            Their labels.
-        sample_weight : array-like of shape (n,), optional
-            As for the learner. Rows of weight 0 are left out.
-        shuffle : bool, default=False
-            Whether the order of the rows is drawn. By default it is kept, unlike that
-            of other learners: in a random order there is no drift.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight, shuffle=shuffle)
-
-    # What the learner offers
-
-    @property
-    def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        return getattr(self.model, "_accepts_sparse", False)
-
-    @property
-    def _weight_limits(self) -> tuple[float, float]:  # type: ignore[override]
-        return getattr(self.model, "_weight_limits", ANY_WEIGHT)
+    def _learner(self) -> "DriftLearner":
+        return DriftLearner(self)
 
     @property
     def _class_weight(self) -> ClassWeight:
         return getattr(self.model, "_class_weight", None)
 
-    @property
-    def _requires_seen_classes(self) -> bool:  # type: ignore[override]
-        return getattr(self.model, "_requires_seen_classes", False)
-
-    @available_if(_model_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class for each row, as the learner does."""
-        rows = self._rows_to_predict(X)
-        learner: Any = self._estimator()
-        found: FloatArray = learner.predict_proba(rows)
-        return found
-
-    @available_if(_model_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_next_proba(self, X: Any) -> FloatArray:
-        """Return the probabilities of each row if it came next, as the learner does."""
-        rows = self._rows_to_predict(X)
-        return self._probabilities(self._state, rows)
-
-    def _probabilities(self, state: DriftState, X: NDArray[Any]) -> FloatArray:
-        learner: Any = self._estimator()
-        found: FloatArray = learner.predict_next_proba(X)
-        return found
-
-    @available_if(_model_has("predict_log_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return the logarithm of `predict_proba` (n, M)."""
-        rows = self._rows_to_predict(X)
-        return self._estimator().predict_log_proba(rows)
-
-    @available_if(_model_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the score of each class for each row, as the learner does."""
-        rows = self._rows_to_predict(X)
-        return self._estimator().decision_function(rows)
+    def _check_uses_weights(self) -> None:
+        check_takes_weights(self.model)
 
     # Attributes
 
     @property
     def drifts_(self) -> list[int]:
-        """The rows of the alarms, counted from 0."""
+        """Indices of the samples at which alarms were given, counted from 0.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import GaussianNB
+        >>> from rpnb.datasets import streams
+        >>> from rpnb.drift import DriftAware
+        >>> sea = streams.sea(4000, thresholds=(5.0, 15.0), noise=0.0, chunk=4000)
+        >>> model = DriftAware(GaussianNB()).partial_fit(*next(sea))
+        >>> [2000 < row < 2100 for row in model.drifts_]
+        [True]
+        """
         return list(self._fitted_state("drifts_").drifts)
 
     @property
-    def learner_(self) -> StreamClassifier[Any]:
-        """A copy of the learner in its present state, to be used and saved."""
+    def learner_(self) -> StreamClassifier:
+        """A copy of the learner in its current state, which can be used and saved.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb.baselines import GaussianNB
+        >>> from rpnb.drift import DriftAware
+        >>> X, y = load_iris(return_X_y=True)
+        >>> DriftAware(GaussianNB()).fit(X, y).learner_
+        GaussianNB()
+        """
         state = self._fitted_state("learner_")
-        learner = self._estimator()
-        learner._state = state.learner._copy(state.inner)
-        if self._class_counts is not None:
-            learner._class_counts = self._class_counts.copy()
-        if hasattr(self, "feature_names_in_"):
-            learner.feature_names_in_ = self.feature_names_in_
-        return learner
-
-    def _estimator(self) -> StreamClassifier[Any]:
-        """Return the learner as an estimator that shares the state."""
-        learner: StreamClassifier[Any] = clone(self._state.learner)
-        learner.n_features_in_ = self.n_features_in_
-        learner._set_classes(self.classes_)
-        learner._state = self._state.inner
-        learner._record_parameters()
-        return learner
-
-    # Functions of a StreamLearner
-
-    def _new_state(self, p: int, classes: LabelArray, declared: IntArray) -> DriftState:
-        if not isinstance(self.model, StreamClassifier):
-            raise TypeError(f"model must be a classifier of rpnb, got {self.model!r}")
-        self.model._check_numbers("DriftAware")
-        if getattr(self.model, "batch_size", 1) != 1:
-            raise ValueError(
-                "model must learn row by row, since an alarm takes effect at the next "
-                f"row: its batch_size must be 1, got {self.model.batch_size!r}"
-            )
-        check_choice("on_drift", self.on_drift, ("reset", "downweight"))
-        fades = isinstance(self.model, RPNBClassifier)
-        if self.on_drift == "downweight" and not fades:
-            raise ValueError(
-                "on_drift must be 'reset' for a model other than RPNBClassifier, got "
-                "'downweight'"
-            )
-        check_real("factor", self.factor, 0.0, high=1.0)
-        check_integer("warm", self.warm, 0)
-        detector = make_detector(self.detector)
-        learner: StreamClassifier[Any] = clone(self.model)
-        known = np.zeros(classes.shape[0], np.bool_)
-        known[declared] = True
-        inner = learner._new_state(p, classes, declared)
-        return DriftState(learner, inner, detector, known)
-
-    def _check_classes(
-        self, state: DriftState | None, classes: LabelArray, declared: IntArray
-    ) -> None:
-        if state is not None:
-            state.learner._check_classes(state.inner, classes, declared)
-        elif isinstance(self.model, StreamClassifier):
-            self.model._check_classes(None, classes, declared)
-
-    def _rearrange_classes(
-        self,
-        state: DriftState,
-        source: IntArray,
-        classes: LabelArray,
-        declared: IntArray,
-    ) -> DriftState:
-        return rearrange_drift_classes(state, source, classes, declared)
-
-    def _learn(
-        self,
-        state: DriftState,
-        X: NDArray[Any],
-        y: IntArray,
-        weight: FloatArray,
-        labels: IntArray | None,
-    ) -> None:
-        for _ in learn_until_alarms(state, X, y, weight, labels, self.warm):
-            self._react_to_alarm(state)
-
-    def _react_to_alarm(self, state: DriftState) -> None:
-        """Reset or fade the learner, and reset the detector, after an alarm."""
-        state.drifts.append(state.n_seen - 1)
-        state.detector = state.detector.clone()
-        if self.on_drift == "downweight":
-            fade_all(state.inner, float(self.factor))
-            return
-        learner = state.learner
-        updates = self._row_counts(state)[1]
-        declared = np.flatnonzero(state.known)
-        state.inner = learner._reset_state(
-            state.inner, self.n_features_in_, self.classes_, declared
-        )
-        if state.recent is not None:
-            recent = state.recent
-            learner._learn(state.inner, recent.X, recent.y, recent.weight, None)
-        state.forgotten_updates = updates - learner._row_counts(state.inner)[1]
-
-    def _check_uses_weights(self) -> None:
-        if not isinstance(self.model, WeightedStreamClassifier):
-            raise TypeError(
-                f"sample_weight is of no use to {type(self.model).__name__}, which "
-                "takes all rows as equal"
-            )
-
-    def _classify(self, state: DriftState, X: NDArray[Any]) -> IntArray:
-        return state.learner._classify(state.inner, X)
-
-    def _classify_unordered(self, state: DriftState, X: NDArray[Any]) -> IntArray:
-        return state.learner._classify_unordered(state.inner, X)
-
-    def _row_counts(self, state: DriftState) -> tuple[int, int]:
-        updates = state.learner._row_counts(state.inner)[1]
-        return state.n_seen, state.forgotten_updates + updates
-
-    def _copy(self, state: DriftState) -> DriftState:
-        return copy_drift_state(state)
+        inner = state.learner.copy(state.inner)
+        counts, names = self._class_counts, getattr(self, "feature_names_in_", None)
+        return fitted_copy(state.learner, inner, self.classes_, state.p, counts, names)
 
     # Files
 
@@ -355,12 +210,120 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         check_integer("warm", parameters["warm"], 0)
         return {**parameters, "model": model}
 
-    def _export_state(
+
+@final
+@dataclass
+class DriftLearner(WrappingLearner[DriftState]):
+    """A learner with a drift detector on its errors."""
+
+    given: DriftAware
+
+    @property
+    def wrapped(self) -> Any:
+        return self.given.model
+
+    def decisions(self, state: DriftState, X: NDArray[Any]) -> FloatArray:
+        return state.learner.decisions(state.inner, X)
+
+    def log_probabilities(
+        self, state: DriftState, X: NDArray[Any], *, ordered: bool
+    ) -> FloatArray:
+        return state.learner.log_probabilities(state.inner, X, ordered=ordered)
+
+    def probabilities(
+        self, state: DriftState, X: NDArray[Any], *, ordered: bool = True
+    ) -> FloatArray:
+        return state.learner.probabilities(state.inner, X, ordered=ordered)
+
+    def begin(self, p: int, classes: LabelArray, declared: IntArray) -> DriftState:
+        model, inner = self.given.model, self.inner
+        if inner is None:
+            raise TypeError(f"model must be a classifier of rpnb, got {model!r}")
+        inner.check_numbers("DriftAware")
+        if getattr(model, "batch_size", 1) != 1:
+            raise ValueError(
+                "model must learn row by row, since an alarm takes effect at the next "
+                f"row: its batch_size must be 1, got {model.batch_size!r}"
+            )
+        check_choice("on_drift", self.given.on_drift, ("reset", "downweight"))
+        fades = isinstance(model, RPNBClassifier)
+        if self.given.on_drift == "downweight" and not fades:
+            raise ValueError(
+                "on_drift must be 'reset' for a model other than RPNBClassifier, got "
+                "'downweight'"
+            )
+        check_real("factor", self.given.factor, 0.0, high=1.0)
+        check_integer("warm", self.given.warm, 0)
+        detector = make_detector(self.given.detector)
+        learner: Learner[Any] = clone(model)._learner()
+        known = np.zeros(classes.shape[0], np.bool_)
+        known[declared] = True
+        begun = learner.begin(p, classes, declared)
+        return DriftState(learner, begun, detector, known, p, classes)
+
+    def check_classes(
+        self, state: DriftState | None, classes: LabelArray, declared: IntArray
+    ) -> None:
+        if state is not None:
+            state.learner.check_classes(state.inner, classes, declared)
+        elif self.inner is not None:
+            self.inner.check_classes(None, classes, declared)
+
+    def grow(
+        self,
+        state: DriftState,
+        source: IntArray,
+        classes: LabelArray,
+        declared: IntArray,
+    ) -> DriftState:
+        return rearrange_drift_classes(state, source, classes, declared)
+
+    def learn(
+        self,
+        state: DriftState,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray | None,
+    ) -> None:
+        for _ in learn_until_alarms(state, X, y, weight, labels, self.given.warm):
+            self._react_to_alarm(state)
+
+    def _react_to_alarm(self, state: DriftState) -> None:
+        """Reset or fade the learner, and reset the detector, after an alarm."""
+        state.drifts.append(state.n_seen - 1)
+        state.detector = state.detector.clone()
+        if self.given.on_drift == "downweight":
+            fade_all(state.inner, float(self.given.factor))
+            return
+        learner = state.learner
+        updates = self.row_counts(state)[1]
+        declared = np.flatnonzero(state.known)
+        state.inner = learner.reset(state.inner, state.p, state.classes, declared)
+        if state.recent is not None:
+            recent = state.recent
+            learner.learn(state.inner, recent.X, recent.y, recent.weight, None)
+        state.forgotten_updates = updates - learner.row_counts(state.inner)[1]
+
+    def classify(self, state: DriftState, X: NDArray[Any]) -> IntArray:
+        return state.learner.classify(state.inner, X)
+
+    def classify_unordered(self, state: DriftState, X: NDArray[Any]) -> IntArray:
+        return state.learner.classify_unordered(state.inner, X)
+
+    def row_counts(self, state: DriftState) -> tuple[int, int]:
+        updates = state.learner.row_counts(state.inner)[1]
+        return state.n_seen, state.forgotten_updates + updates
+
+    def copy(self, state: DriftState) -> DriftState:
+        return copy_drift_state(state)
+
+    def export(
         self, state: DriftState
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         detector = detector_to_arrays(state.detector)
         metadata, arrays = export_learner(state.learner, state.inner)
-        recent_metadata, recent = recent_to_arrays(state.recent, self.n_features_in_)
+        recent_metadata, recent = recent_to_arrays(state.recent, state.p)
         return (
             {
                 **metadata,
@@ -377,17 +340,17 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
             },
         )
 
-    def _state_schema(
+    def schema(
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
     ) -> StateSchema:
-        inner = learner_schema(self.model, state, shapes, M, p)
-        recent = recent_schema(state, shapes, M, p, int(self.warm))
+        inner = learner_schema(self.given.model._learner(), state, shapes, M, p)
+        recent = recent_schema(state, shapes, M, p, int(self.given.warm))
         of_detector = {
             name.removeprefix(_DETECTOR): shape
             for name, shape in shapes.items()
             if name.startswith(_DETECTOR)
         }
-        detector = detector_schema(self.detector, of_detector)
+        detector = detector_schema(self.given.detector, of_detector)
         n_drifts = shapes.get("drifts", (0,))[0]
         return StateSchema(
             {
@@ -406,11 +369,15 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
             },
         )
 
-    def _import_state(
-        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
+    def restore(
+        self,
+        metadata: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        classes: LabelArray,
+        p: int,
     ) -> DriftState:
         detector = detector_from_arrays(
-            self.detector,
+            self.given.detector,
             {
                 name.removeprefix(_DETECTOR): array
                 for name, array in arrays.items()
@@ -419,12 +386,15 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         )
         drifts = arrays["drifts"].tolist()
         if drifts != sorted(set(drifts)) or drifts[-1:] > [metadata["n_seen"] - 1]:
-            raise ValueError("its alarms are not rows that it has seen, in their order")
+            raise ValueError("its alarms are not rows that it has seen, in order")
+        learner: Learner[Any] = clone(self.given.model)._learner()
         return DriftState(
-            learner=clone(self.model),
-            inner=import_learner(self.model, self.classes_, p, metadata, arrays),
+            learner=learner,
+            inner=restore_learner(learner, classes, p, metadata, arrays),
             detector=detector,
             known=arrays["known"],
+            p=p,
+            classes=classes,
             n_seen=metadata["n_seen"],
             forgotten_updates=metadata["forgotten_updates"],
             drifts=drifts,

@@ -1,7 +1,7 @@
 """Detectors that test each error: DDM, EDDM, and Page and Hinkley's test.
 
-With the constants, and the alarms, of River's. An alarm resets them. Each is a
-record of numbers, which a model file holds as one array.
+They have the same constants and alarms as River's, and an alarm resets them. Each is a
+record of numbers, which a model file stores as one array.
 """
 
 from dataclasses import astuple, dataclass, fields
@@ -11,13 +11,13 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-# Errors, or values, before which no alarm is given.
+# Number of errors, or values, before which no alarm is given.
 _WARM: Final = 30
 
 
 @dataclass(slots=True)
 class _Record:
-    """Numbers of which the first, n, counts values; the last says: an alarm."""
+    """Numbers: the first, n, counts values; the last is 1 at an alarm."""
 
     n: float = 0.0
 
@@ -36,12 +36,12 @@ class _Record:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
-        """Return the detector with these numbers; refuse what cannot be one."""
+        """Return the detector with these numbers; refuse invalid ones."""
         numbers = arrays["numbers"].tolist()
         if len(numbers) != len(fields(cls)) or any(map(isnan, numbers)):
             raise ValueError("the detector's numbers are not those of its kind")
         if not 0.0 <= numbers[0] < 2.0**53 or not numbers[0].is_integer():
-            raise ValueError("the detector has seen a number of values that is none")
+            raise ValueError("the detector's number of values is not a whole number")
         if numbers[-1] not in (0.0, 1.0):
             raise ValueError("the detector's alarm is neither on nor off")
         return cls(*numbers)
@@ -52,7 +52,7 @@ class DDM(_Record):
     """Gama, Medas, Castillo & Rodrigues, "Learning with drift detection" (SBIA 2004).
 
     With p the error rate of n values and s = √(p(1 − p)/n): an alarm where p + s is
-    above p' + 3 s', those of the value at which p + s was least.
+    above p' + 3 s', those at the minimum of p + s so far.
     """
 
     p: float = 0.0
@@ -117,8 +117,8 @@ class EDDM(_Record):
 class PageHinkley(_Record):
     """Page, "Continuous inspection schemes" (Biometrika 41, 1954), for a rise.
 
-    m = 0.9999 m + x − x̄ − 0.005 adds what values exceed their mean by: an alarm where
-    m is more than 50 above its least value, from the 30th value on.
+    m = 0.9999 m + x − x̄ − 0.005 sums the excess over the mean: an alarm where m is
+    more than 50 above its minimum, from the 30th value on.
     """
 
     mean: float = 0.0

@@ -13,10 +13,10 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.drift.detectors import Detector, first_alarm
 from rpnb.estimators.saving.schema import StateSchema, ValueSchema, indices, reals
-from rpnb.estimators.stream.learner import Shapes, StreamLearner
+from rpnb.estimators.stream.learner import Learner, Shapes
 
-# Rows learned before their errors are looked at. What was learned after an alarm has to
-# be undone, so pieces are short after one and grow while there is none.
+# Rows learned between two checks for an alarm. Rows learned after an alarm have to be
+# undone, so pieces are short after an alarm and grow while there is none.
 _SHORTEST = 64
 _LONGEST = 4096
 
@@ -32,14 +32,17 @@ class RecentRows:
 
 @dataclass(slots=True)
 class DriftState:
-    """A learner's state, the detector of its errors, and the alarms so far."""
+    """A learner and its state, the detector of its errors, and the alarms so far."""
 
-    learner: StreamLearner[Any]
-    """the learner's parameters; its state is `inner`"""
+    learner: Learner[Any]
     inner: Any
     detector: Detector
     known: BoolArray
     """(M,) whether the class has been declared or seen"""
+    p: int
+    """number of features"""
+    classes: LabelArray
+    """(M,) labels of the classes"""
     n_seen: int = 0
     forgotten_updates: int = 0
     """updates before the last reset"""
@@ -48,10 +51,10 @@ class DriftState:
 
 
 def copy_drift_state(state: DriftState) -> DriftState:
-    """Return a copy, free to be written to; recent rows are shared, never changed."""
+    """Return a writable copy; recent rows are shared, since they never change."""
     return replace(
         state,
-        inner=state.learner._copy(state.inner),
+        inner=state.learner.copy(state.inner),
         detector=copy.deepcopy(state.detector),
         known=state.known.copy(),
         drifts=list(state.drifts),
@@ -73,8 +76,9 @@ def rearrange_drift_classes(
         recent = replace(recent, y=moved[recent.y])
     return replace(
         copy_drift_state(state),
-        inner=state.learner._rearrange_classes(state.inner, source, classes, declared),
+        inner=state.learner.grow(state.inner, source, classes, declared),
         known=known,
+        classes=classes,
         recent=recent,
     )
 
@@ -104,8 +108,8 @@ def learn_until_alarms(
         stop = min(start + size, n)
         rows = slice(start, stop)
         # An alarm at the last row of a piece leaves nothing to undo.
-        before = learner._copy(state.inner) if stop - start > 1 else None
-        learner._learn(state.inner, X[rows], y[rows], weight[rows], labels[rows])
+        before = learner.copy(state.inner) if stop - start > 1 else None
+        learner.learn(state.inner, X[rows], y[rows], weight[rows], labels[rows])
         errors = prediction_errors(state.known, y[rows], labels[rows])
         alarm = first_alarm(state.detector, errors)
         size = min(2 * size, _LONGEST)
@@ -114,7 +118,7 @@ def learn_until_alarms(
             if rows.stop < stop:
                 state.inner = before
                 again = np.empty(alarm + 1, np.int64)
-                learner._learn(before, X[rows], y[rows], weight[rows], again)
+                learner.learn(before, X[rows], y[rows], weight[rows], again)
             size = _SHORTEST
         state.n_seen += rows.stop - start
         if warm > 0:
@@ -153,13 +157,14 @@ def _remember(
     state.recent = RecentRows(X[-most:].copy(), y[-most:].copy(), weight[-most:].copy())
 
 
-# Files: dense rows as they are, sparse ones as the places and values of their entries
+# Files: dense rows as they are, sparse ones as the positions and values of their
+# entries
 
 
 def recent_to_arrays(
     recent: RecentRows | None, p: int
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the recent rows as a model file has them."""
+    """Return the recent rows as arrays for a model file."""
     if recent is None:
         recent = RecentRows(np.zeros((0, p)), np.zeros(0, np.int64), np.zeros(0))
     sparse = bool(issparse(recent.X))
@@ -180,7 +185,7 @@ def recent_to_arrays(
 def recent_schema(
     state: Mapping[str, Any], shapes: Shapes, M: int, p: int, warm: int
 ) -> StateSchema:
-    """Return what a model file must hold of the recent rows, at most `warm`."""
+    """Return the schema of the recent rows, at most `warm`, in a model file."""
     n = min(shapes.get("recent.y", (0,))[0], warm)
     arrays = {
         "recent.y": indices(n, below=M),

@@ -1,1 +1,1 @@
-"""Models that only predict: arrays, and the graph for ONNX."""
+"""Models that only predict, and their export to ONNX."""

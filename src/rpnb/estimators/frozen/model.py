@@ -1,7 +1,6 @@
-"""FrozenRPNB: a learned model as one polynomial of degree two per class."""
+"""FrozenRPNB: a learned model as one quadratic polynomial per class."""
 
 from collections.abc import Collection
-from os import PathLike
 from typing import Any, Literal, Self, final
 
 import numpy as np
@@ -14,8 +13,7 @@ from rpnb.core.bayes.polynomials import (
     evaluate_polynomials,
     make_polynomials,
 )
-from rpnb.core.calibration.cells import smallest_temperature
-from rpnb.core.calibration.mixture import mix_rows
+from rpnb.core.calibration import mix_rows, smallest_temperature
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.elementary import exp, log
 from rpnb.core.kernels.running_scale import RunningScale, copy_scale
@@ -23,7 +21,7 @@ from rpnb.estimators.checks.costs import Costs, check_costs, least_costly
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.frozen.onnx_graph import write_onnx
-from rpnb.estimators.notebook import NotebookView
+from rpnb.estimators.notebook import with_facts
 from rpnb.estimators.posteriors import decisions, log_posteriors
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
@@ -32,6 +30,7 @@ from rpnb.estimators.saving.estimator import (
     require_version,
     write_estimator,
 )
+from rpnb.estimators.saving.files import ModelSource
 from rpnb.estimators.saving.model_parts import check_weights, expert_weights
 from rpnb.estimators.saving.schema import (
     StateSchema,
@@ -49,27 +48,26 @@ from rpnb.estimators.scaling import (
 
 
 @final
-class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that `RPNBClassifier.compile` made: it predicts and never learns.
+class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A predict-only classifier, created by `RPNBClassifier.compile`.
 
-    Under the rule "log_sum" the score of a class is a polynomial of degree two in the
-    features, whatever the number of projections. It needs neither projections nor
-    columns: p(p + 3)/2 + 1 numbers per class, and as many operations per prediction.
-
-    Labels are those of the model it was made from, except where two scores tie within
-    rounding.
+    With the combiner "log_sum" the score of a class is a quadratic polynomial in the
+    features, whatever the number of projections. The projections are no longer needed:
+    for p features, p(p + 3)/2 + 1 numbers per class are stored, and a prediction takes
+    as many operations. Labels are those of the original model, except where two scores
+    tie within rounding.
 
     Attributes
     ----------
-    classes_ : array of shape (M,)
-        The active classes of the model, sorted.
+    classes_ : ndarray of shape (n_classes,)
+        Active classes of the model, sorted.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the model knew them.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the model had any.
     temperature_ : float
-        What scores are divided by before `predict_proba` normalises them; where the
-        model had learned a mixture of temperatures, that in the middle of its grid.
+        Divisor of the scores in `predict_proba`; if the model has learned a mixture of
+        temperatures, the one in the middle of its grid.
 
     References
     ----------
@@ -100,20 +98,57 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
     _state_version = 1
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the score of each class for each row; the largest wins.
+        """Compute the score of each class; the class with the largest is predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples to score.
 
         Returns
         -------
-        array of shape (n, M), or (n,) for two classes
-            For two classes the second's score minus the first's, as in scikit-learn.
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            Scores of the classes. For two classes, the score of the second minus that
+            of the first, as in scikit-learn.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb import RPNBClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RPNBClassifier(random_state=0).fit(X, y)
+        >>> frozen = model.compile()
+        >>> frozen.decision_function(X[:2]).shape
+        (2, 3)
         """
         return decisions(self._scores(X))
 
     def predict(self, X: Any, *, costs: Costs | None = None) -> LabelArray:
-        """Return the label of each row of X (n, p).
+        """Predict the label of each sample.
 
-        With `costs` (M, M), of predictions by true class (row) and predicted class
-        (column), it is the label with the least expected cost.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples to predict.
+        costs : array-like of shape (n_classes, n_classes) or mapping, optional
+            Cost of each prediction by true class (row) and predicted class (column), in
+            the order of `classes_`, or by true class. The label with the lowest
+            expected cost is predicted.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predicted labels.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb import RPNBClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RPNBClassifier(random_state=0).fit(X, y)
+        >>> frozen = model.compile()
+        >>> frozen.predict(X[:2]).tolist()
+        [0, 0]
         """
         if costs is not None:
             checked = check_costs(costs, self.classes_)
@@ -121,7 +156,28 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
         return self.classes_[self._scores(X).argmax(axis=1)]
 
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return the logarithm of `predict_proba` (n, M)."""
+        """Compute the logarithms of the class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Logarithms of the probabilities, in the order of `classes_`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb import RPNBClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RPNBClassifier(random_state=0).fit(X, y)
+        >>> frozen = model.compile()
+        >>> frozen.predict_log_proba(X[:2]).shape
+        (2, 3)
+        """
         scores = self._scores(X)
         if self._weights is None:
             return log_posteriors(scores / self.temperature_)
@@ -130,29 +186,64 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
         return log(P)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class for each row (n, M)."""
+        """Compute the class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities of the classes, in the order of `classes_`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb import RPNBClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RPNBClassifier(random_state=0).fit(X, y)
+        >>> frozen = model.compile()
+        >>> frozen.predict_proba(X[:2]).shape
+        (2, 3)
+        """
         return exp(self.predict_log_proba(X))
 
     def to_onnx(
         self,
-        path: str | PathLike[str],
+        path: ModelSource,
         *,
         dtype: Literal["float64", "float32"] = "float64",
     ) -> None:
-        """Write the classifier as an ONNX graph, whole or not at all.
+        """Write the classifier as an ONNX graph, atomically.
 
-        The input is "X" (n, p), the outputs are "label" (n,) and "probabilities"
-        (n, M), as in a classifier that skl2onnx wrote without ZipMap. Needs
+        The input is "X" of shape (n_samples, n_features); the outputs are "label" and
+        "probabilities", as in a classifier that skl2onnx wrote without ZipMap. Needs
         ``pip install 'rpnb[onnx]'``; any runtime with the default operators can run it.
 
         Parameters
         ----------
-        path : path
+        path : str, path or binary file
             File to write.
         dtype : {"float64", "float32"}, default="float64"
-            Type of the input. The arithmetic is of double precision in any case: a
-            score is a sum of large terms that nearly cancel, and single precision has
-            too few digits for the labels to stay the same.
+            Type of the input. Scores are always computed in double precision: a score
+            is a sum of large terms that nearly cancel, and single precision would
+            change labels.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb import RPNBClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RPNBClassifier(random_state=0).fit(X, y)
+        >>> frozen = model.compile()
+        >>> frozen.to_onnx("iris.onnx")
+        >>> import onnxruntime
+        >>> session = onnxruntime.InferenceSession("iris.onnx")
+        >>> label, probabilities = session.run(None, {"X": X[:2]})
+        >>> label.tolist()
+        [0, 0]
         """
         if dtype not in ("float64", "float32"):
             raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
@@ -171,6 +262,15 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
             dtype,
         )
 
+    def _repr_html_inner(self) -> str:
+        return with_facts(self, super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:  # scikit-learn may be configured to show text only
+            bundle["text/html"] = with_facts(self, bundle["text/html"])
+        return bundle
+
     def _scores(self, X: Any) -> FloatArray:
         """Check X and return the score of each class for each row (n, M)."""
         rows = check_rows(self, X, sparse=False)
@@ -185,10 +285,27 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     # Files
 
-    def save(self, path: str | PathLike[str], *, key: bytes | None = None) -> None:
-        """Write the classifier to a file of arrays and JSON, whole or not at all.
+    def save(self, path: ModelSource, *, key: bytes | None = None) -> None:
+        """Write the classifier to a file of arrays and JSON, atomically.
 
-        With a key, a secret of at least 16 bytes, the file is signed.
+        Parameters
+        ----------
+        path : str, path or binary file
+            File to write.
+        key : bytes, optional
+            Secret of at least 16 bytes with which the file is signed.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb import RPNBClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RPNBClassifier(random_state=0).fit(X, y)
+        >>> frozen = model.compile()
+        >>> frozen.save("iris.rpnb")
+        >>> import rpnb
+        >>> rpnb.load("iris.rpnb").predict(X[:2]).tolist()
+        [0, 0]
         """
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
@@ -216,10 +333,37 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
         write_estimator(path, saved, key=key)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, key: bytes | None = None) -> Self:
-        """Read a classifier that `save` wrote; it behaves as the saved one.
+    def load(cls, path: ModelSource, *, key: bytes | None = None) -> Self:
+        """Read a classifier that `save` wrote.
 
-        With a key, files that were not signed with it are refused.
+        Parameters
+        ----------
+        path : str, path or binary file
+            File to read.
+        key : bytes, optional
+            Secret with which the file must have been signed.
+
+        Returns
+        -------
+        FrozenRPNB
+            The classifier; it behaves as the saved one, to the bit.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is not a complete model, or not signed with the key.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb import RPNBClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RPNBClassifier(random_state=0).fit(X, y)
+        >>> frozen = model.compile()
+        >>> frozen.save("iris.rpnb")
+        >>> from rpnb import FrozenRPNB
+        >>> FrozenRPNB.load("iris.rpnb").predict(X[:2]).tolist()
+        [0, 0]
         """
         saved = read_estimator(path, cls.__name__, key, cls._array_names)
         with report_damage(path):
@@ -244,7 +388,7 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     @classmethod
     def _state_schema(cls, saved: SavedEstimator) -> StateSchema:
-        """Return what a model file of as many classes and features must hold."""
+        """Return the schema of a model file with these classes and features."""
         M, p = saved.classes.shape[0], saved.n_features
         arrays = {
             "origin": reals(p),
@@ -274,21 +418,23 @@ def freeze(
     """Return a FrozenRPNB that predicts the active classes of `model`."""
     if model.rule not in ("log_sum", "product"):
         raise ValueError(
-            "only the combiners 'log_sum' and 'product' make scores that are "
-            f"polynomials, and can be compiled; this model's combiner is {model.rule!r}"
+            "only models with the combiner 'log_sum' or 'product' can be compiled: "
+            "their scores are polynomials; this model's combiner is "
+            f"{model.rule!r}"
         )
     if model.projection.R.shape[0] == 0:
         raise ValueError(
-            "this model has too many features to be compiled: its projections keep no "
-            "matrix, and a polynomial would have the square of "
-            f"{model.projection.p} features as terms"
+            "this model cannot be compiled: with "
+            f"projection={model.projection.distribution!r} and {model.projection.p} "
+            "features, its projections are not kept as a matrix; use "
+            "projection='gaussian', or fewer features"
         )
     active = np.flatnonzero(model.classes.eligible)
     forms = make_polynomials(model, active)
     if not all(np.isfinite(values).all() for values in forms):
         raise ValueError(
-            "the model cannot be compiled: products of its precisions and means are "
-            "beyond double precision; scale the features, or raise var_floor"
+            "the model cannot be compiled: products of its precisions and means "
+            "overflow double precision; scale the features, or raise var_floor"
         )
     frozen = FrozenRPNB()
     frozen.classes_ = classes[active]

@@ -1,4 +1,4 @@
-"""Polynomials of degree two as an ONNX graph of a dozen default operators."""
+"""Conversion of quadratic polynomials to an ONNX graph of default operators."""
 
 from os import PathLike
 from typing import Any
@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 from rpnb._version import __version__
 from rpnb.atomic import write_bytes
 from rpnb.core.bayes.polynomials import ClassPolynomials
-from rpnb.core.calibration.cells import LOWEST, N_TEMPERATURES
-from rpnb.core.calibration.mixture import N_ODDS, ODDS
+from rpnb.core.calibration import LOWEST, N_ODDS, N_TEMPERATURES, ODDS
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.running_scale import RunningScale, variances
 from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.saving.files import ModelSource
 from rpnb.estimators.scaling import CLIP
 
-# The oldest version of the operators that has all of them for double precision.
+# The oldest operator set that supports all of them in double precision.
 _OPSET = 13
 _IR_VERSION = 8
 
 
 def write_onnx(
-    path: str | PathLike[str],
+    path: ModelSource,
     forms: ClassPolynomials,
     scale: RunningScale | None,
     classes: LabelArray,
@@ -33,7 +33,10 @@ def write_onnx(
     """Write label and probabilities as functions of X; see `FrozenRPNB.to_onnx`."""
     model = make_onnx(forms, scale, classes, temperature, weights, dtype)
     content = model.SerializeToString()
-    write_bytes(path, content)
+    if isinstance(path, str | PathLike):
+        write_bytes(path, content)
+    else:
+        path.write(content)
 
 
 def make_onnx(
@@ -44,11 +47,11 @@ def make_onnx(
     weights: FloatArray | None,
     dtype: str,
 ) -> Any:
-    """Return the model as the onnx package holds it.
+    """Return the model as an object of the onnx package.
 
     Probabilities are a softmax of scores divided by the temperature or, with the
     `weights` of a mixture (odds, temperatures), that mixture; see
-    `rpnb.core.calibration.mixture`.
+    `rpnb.core.calibration`.
     """
     try:
         from onnx import TensorProto, checker, helper, numpy_helper

@@ -1,1 +1,1 @@
-"""The learners that RPNB is compared with, one family per file."""
+"""Baseline learners that RPNB is compared with, one family per file."""

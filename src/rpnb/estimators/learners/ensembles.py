@@ -1,34 +1,67 @@
 """Online bagging and boosting (Oza & Russell 2001) as scikit-learn estimators."""
 
-from dataclasses import dataclass
 from typing import Any, final
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.trees.bagging import Draws, pass_bagging
-from rpnb.core.trees.boosting import pass_boosting
-from rpnb.core.trees.records import TreeParameters
-from rpnb.estimators.learners.tree_ensemble import EnsembleState, TreeEnsemble
+from rpnb.core.trees.ensembles import Draws, pass_bagging, pass_boosting
+from rpnb.estimators.learners.tree_ensemble import (
+    Base,
+    Density,
+    EnsembleState,
+    Leaf,
+    TreeLearner,
+)
+from rpnb.estimators.stream.classifier import StreamClassifier
 
 __all__ = ["OnlineBagging", "OnlineBoosting"]
 
 
 @final
-@dataclass(kw_only=True, eq=False, repr=False)
-class OnlineBagging(TreeEnsemble):
-    """Online bagging: each member learns a row as often as a draw of Poisson(1).
+class OnlineBagging(StreamClassifier):
+    """Online bagging: each member learns a sample k times, with k from Poisson(1).
 
     With base="hoeffding_tree" and density="product" this is MOA's OzaBag of its
-    HoeffdingTree, the "Online Bagging" of the paper. Its product of densities
+    HoeffdingTree, the "Online Bagging" of the RPNB paper. Its product of densities
     underflows where there are many features, and the members then vote for the majority
-    class; density="log", the default, does not.
+    class; density="log", the default, does not underflow.
 
     Parameters
     ----------
-    {trees}
+    n_estimators : int, default=10
+        Number of ensemble members; the RPNB paper uses 200.
+    base : {"hoeffding_tree", "gaussian_nb"}, default="hoeffding_tree"
+        Kind of classifier that each ensemble member is.
+    density : {"log", "product"}, default="log"
+        Whether naive Bayes adds log densities, or multiplies densities as MOA does.
+    leaf : {"adaptive", "naive_bayes", "majority"}, default="adaptive"
+        How the leaves of a tree vote: by their majority class, by naive Bayes, or by
+        whichever of the two has been right more often.
+    grace_period : float, default=200.0
+        Weight of the samples that a leaf receives between two attempts to split it.
+    split_confidence : float, default=1e-7
+        Probability of choosing the wrong split that an attempt accepts.
+    tie_threshold : float, default=0.05
+        Hoeffding bound below which the best attribute is chosen without a clear lead.
+    n_split_points : int, default=10
+        Number of thresholds tried on each attribute.
+    shuffle : bool, default=True
+        Whether `fit` learns the samples in a random order instead of the order given.
+        `partial_fit` and `predict_then_learn` always keep the order.
     random_state : int, Generator, RandomState or None, default=None
-        Seed of the Poisson draws.
+        Seed of the Poisson draws, and of the order in which `fit` learns samples.
 
-    {attributes}
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known so far, sorted.
+    n_features_in_ : int
+        Number of features of the first data.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the first data had column names that are all strings.
+    n_samples_seen_ : int
+        Number of samples seen so far.
+    n_updates_ : int
+        Number of samples that changed the model.
 
     References
     ----------
@@ -47,38 +80,81 @@ class OnlineBagging(TreeEnsemble):
     True
     """
 
-    random_state: Any = None
-
-    def _run_block(
+    def __init__(
         self,
-        state: EnsembleState,
-        X: FloatArray,
-        y: IntArray,
-        weight: FloatArray,
-        learn: bool,
-        votes: FloatArray,
+        n_estimators: int = 10,
+        *,
+        base: Base = "hoeffding_tree",
+        density: Density = "log",
+        leaf: Leaf = "adaptive",
+        grace_period: float = 200.0,
+        split_confidence: float = 1e-7,
+        tie_threshold: float = 0.05,
+        n_split_points: int = 10,
+        shuffle: bool = True,
+        random_state: Any = None,
     ) -> None:
-        draws = Draws(state.seed, 0, state.seen)
-        pass_bagging(state.forest, state.parameters, draws, X, y, weight, learn, votes)
+        self.n_estimators = n_estimators
+        self.base = base
+        self.density = density
+        self.leaf = leaf
+        self.grace_period = grace_period
+        self.split_confidence = split_confidence
+        self.tie_threshold = tie_threshold
+        self.n_split_points = n_split_points
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _learner(self) -> TreeLearner:
+        return TreeLearner(self, _bag)
 
 
 @final
-@dataclass(kw_only=True, eq=False, repr=False)
-class OnlineBoosting(TreeEnsemble):
-    """Online boosting: rows that members got wrong weigh more for the next members.
+class OnlineBoosting(StreamClassifier):
+    """Online boosting: samples that a member misclassifies weigh more for the next.
 
-    Each member learns a row as often as a draw of Poisson(λ); λ starts as 1, grows
-    where a member was wrong and shrinks where it was right.
+    Each member learns a sample k times, with k from Poisson(λ); λ starts at 1, grows
+    with each member that is wrong and shrinks with each that is right.
 
     Parameters
     ----------
-    {trees}
+    n_estimators : int, default=10
+        Number of ensemble members; the RPNB paper uses 200.
+    base : {"hoeffding_tree", "gaussian_nb"}, default="hoeffding_tree"
+        Kind of classifier that each ensemble member is.
+    density : {"log", "product"}, default="log"
+        Whether naive Bayes adds log densities, or multiplies densities as MOA does.
+    leaf : {"adaptive", "naive_bayes", "majority"}, default="adaptive"
+        How the leaves of a tree vote: by their majority class, by naive Bayes, or by
+        whichever of the two has been right more often.
+    grace_period : float, default=200.0
+        Weight of the samples that a leaf receives between two attempts to split it.
+    split_confidence : float, default=1e-7
+        Probability of choosing the wrong split that an attempt accepts.
+    tie_threshold : float, default=0.05
+        Hoeffding bound below which the best attribute is chosen without a clear lead.
+    n_split_points : int, default=10
+        Number of thresholds tried on each attribute.
     pure : bool, default=False
-        Whether a row is learned with weight λ instead of a Poisson draw.
+        Whether a sample is learned once with weight λ instead of k times.
+    shuffle : bool, default=True
+        Whether `fit` learns the samples in a random order instead of the order given.
+        `partial_fit` and `predict_then_learn` always keep the order.
     random_state : int, Generator, RandomState or None, default=None
-        Seed of the Poisson draws.
+        Seed of the Poisson draws, and of the order in which `fit` learns samples.
 
-    {attributes}
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known so far, sorted.
+    n_features_in_ : int
+        Number of features of the first data.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the first data had column names that are all strings.
+    n_samples_seen_ : int
+        Number of samples seen so far.
+    n_updates_ : int
+        Number of samples that changed the model.
 
     References
     ----------
@@ -97,33 +173,63 @@ class OnlineBoosting(TreeEnsemble):
     True
     """
 
-    pure: bool = False
-    random_state: Any = None
-
-    def _tree_parameters(self) -> TreeParameters:
-        if not isinstance(self.pure, bool):
-            raise TypeError(f"pure must be True or False, got {self.pure!r}")
-        return super()._tree_parameters()
-
-    def _run_block(
+    def __init__(
         self,
-        state: EnsembleState,
-        X: FloatArray,
-        y: IntArray,
-        weight: FloatArray,
-        learn: bool,
-        votes: FloatArray,
+        n_estimators: int = 10,
+        *,
+        base: Base = "hoeffding_tree",
+        density: Density = "log",
+        leaf: Leaf = "adaptive",
+        grace_period: float = 200.0,
+        split_confidence: float = 1e-7,
+        tie_threshold: float = 0.05,
+        n_split_points: int = 10,
+        pure: bool = False,
+        shuffle: bool = True,
+        random_state: Any = None,
     ) -> None:
-        draws = Draws(state.seed, 0, state.seen)
-        pass_boosting(
-            state.forest,
-            state.record,
-            state.parameters,
-            draws,
-            self.pure,
-            X,
-            y,
-            weight,
-            learn,
-            votes,
-        )
+        self.n_estimators = n_estimators
+        self.base = base
+        self.density = density
+        self.leaf = leaf
+        self.grace_period = grace_period
+        self.split_confidence = split_confidence
+        self.tie_threshold = tie_threshold
+        self.n_split_points = n_split_points
+        self.pure = pure
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _learner(self) -> TreeLearner:
+        return TreeLearner(self, _boost)
+
+
+def _bag(
+    given: OnlineBagging,
+    state: EnsembleState,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    learn: bool,
+    votes: FloatArray,
+) -> None:
+    """Pass over a block of rows with online bagging."""
+    draws = Draws(state.seed, 0, state.seen)
+    pass_bagging(state.forest, state.parameters, draws, X, y, weight, learn, votes)
+
+
+def _boost(
+    given: OnlineBoosting,
+    state: EnsembleState,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    learn: bool,
+    votes: FloatArray,
+) -> None:
+    """Pass over a block of rows with online boosting."""
+    draws = Draws(state.seed, 0, state.seen)
+    trees, parameters, pure = state.forest, state.parameters, given.pure
+    pass_boosting(
+        *(trees, state.record, parameters, draws, pure), X, y, weight, learn, votes
+    )

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rpnb.core.bayes.moments import Moments, add_observation, empty_moments
 from rpnb.core.bayes.naive_bayes import (
     NaiveBayes,
     arrange_naive_bayes,
@@ -18,6 +17,7 @@ from rpnb.core.bayes.naive_bayes import (
     naive_bayes_pass,
     naive_bayes_scores,
 )
+from rpnb.core.bayes.statistics import Moments, add_observation, empty_moments
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.kernels.elementary import exp
 from rpnb.core.kernels.rows import row_blocks
@@ -27,10 +27,20 @@ from rpnb.estimators.checks.parameters import check_real
 from rpnb.estimators.posteriors import log_posteriors
 from rpnb.estimators.saving.schema import COUNT, StateSchema, flags, reals
 from rpnb.estimators.stream.class_weights import ClassWeight
-from rpnb.estimators.stream.learner import BlockStatistics, Shapes
+from rpnb.estimators.stream.learner import BlockStatistics, Learner, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
-from rpnb.estimators.trust.reasons import Explained, QuadraticScores
+from rpnb.estimators.trust.contributions import largest
+from rpnb.estimators.trust.plots import draw_importance
+from rpnb.estimators.trust.reasons import (
+    Explanation,
+    QuadraticReasons,
+    QuadraticScores,
+    feature_names,
+)
 from rpnb.estimators.trust.unlearning import moments_without, rows_to_unlearn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["GaussianNB"]
 
@@ -47,21 +57,40 @@ class GaussianNBState:
 
 
 @final
-@dataclass(kw_only=True, eq=False, repr=False)
-class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNBState]):
+class GaussianNB(WeightedStreamClassifier):
     """Gaussian naive Bayes: one normal density per class and feature, learned online.
 
-    Every row is learned, and the result does not depend on how rows are cut into calls.
-    Class priors are the frequencies seen; a class that was declared and never seen is
-    never predicted.
+    Every sample is learned, and the result does not depend on how the data is split
+    into calls. Class priors are the frequencies seen; a class that was declared but
+    never seen is never predicted.
 
     Parameters
     ----------
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
-    {class_weight}
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights. A dictionary maps
+        labels to weights from 1e-6 to 1e6; a class that is not in it has weight 1.
+        "balanced" weights a sample of class y by n / (M * n_y), where n counts the
+        samples, n_y those of class y and M the classes. In `fit` all samples are
+        counted, as in scikit-learn; in `partial_fit` and `predict_then_learn`, those up
+        to and including the sample itself, however the data is split into calls.
+    shuffle : bool, default=True
+        Whether `fit` learns the samples in a random order instead of the order given.
+        `partial_fit` and `predict_then_learn` always keep the order.
 
-    {attributes}
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known so far, sorted.
+    n_features_in_ : int
+        Number of features of the first data.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the first data had column names that are all strings.
+    n_samples_seen_ : int
+        Number of samples seen so far.
+    n_updates_ : int
+        Number of samples that changed the model.
 
     References
     ----------
@@ -78,32 +107,59 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
     True
     """
 
-    _accepts_unlabelled = True
+    def __init__(
+        self,
+        *,
+        var_floor: float = 1e-9,
+        class_weight: ClassWeight = None,
+        shuffle: bool = True,
+    ) -> None:
+        self.var_floor = var_floor
+        self.class_weight = class_weight
+        self.shuffle = shuffle
 
-    var_floor: float = 1e-9
-    class_weight: ClassWeight = None
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return the log posterior of each class for each row (n, M)."""
-        rows = self._rows_to_predict(X)
-        return _log_posteriors(self._state, rows)
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the posterior of each class for each row (n, M)."""
-        rows = self._rows_to_predict(X)
-        return self._probabilities(self._state, rows)
-
-    def _probabilities(self, state: GaussianNBState, X: NDArray[Any]) -> FloatArray:
-        return exp(_log_posteriors(state, X))
+    def _learner(self) -> "GaussianNBLearner":
+        return GaussianNBLearner(self)
 
     def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Take learned rows out again: the model is as if it had never seen them.
+        """Remove learned samples from the statistics.
 
-        To rounding; classes stay known. Refuses rows that cannot all have been learned,
-        where that can be told, and changes nothing then. See `RPNBClassifier.unlearn`.
+        The model is then as if it had never seen them, to rounding. Classes stay
+        known.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples that were learned.
+        y : array-like of shape (n_samples,)
+            Labels with which they were learned.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights with which they were learned.
+
+        Returns
+        -------
+        self
+            The model without the samples.
+
+        Raises
+        ------
+        ValueError
+            If the samples cannot all have been learned, where that can be detected. The
+            model is then unchanged.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb.baselines import GaussianNB
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = GaussianNB().partial_fit(X, y)
+        >>> twin = GaussianNB().partial_fit(X[1:], y[1:])
+        >>> model = model.unlearn(X[:1], y[:1])
+        >>> bool((model.predict(X) == twin.predict(X)).all())
+        True
         """
         labelled, numbers = rows_to_unlearn(self, X, y, sample_weight)
-        state = self._copy(self._state)
+        state = self._learner().copy(self._state)
         part = empty_moments(self.classes_.shape[0], labelled.rows.shape[1])
         block = as_block(labelled.rows)
         for i, m in enumerate(numbers.tolist()):
@@ -117,8 +173,132 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
         self._state = state
         return self
 
-    def _quadratic_scores(self) -> QuadraticScores:
-        state = self._state.state
+    # Reasons
+
+    def explain(
+        self, X: Any, *, label: Any = None, against: Any = None, background: Any = None
+    ) -> Explanation:
+        """Explain predictions: the contribution of each feature to a class's score.
+
+        Contributions are exact Shapley values in closed form. They add up, to
+        rounding, to the difference between the score of the sample and that of the
+        background. The explained score is that of one class minus that of another,
+        before it is turned into a probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples to explain.
+        label : label, optional
+            Class to explain; by default the predicted class of each sample.
+        against : label, optional
+            Class to compare with; by default the second best of each sample.
+        background : array-like of shape (n_background, n_features), optional
+            Samples whose values stand for features that are left out, averaged over
+            the samples. By default the mean of what was learned: the means of the
+            classes, weighted by how often each was seen.
+
+        Returns
+        -------
+        Explanation
+            Contributions, base values, scores, and the names of features and classes.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb.baselines import GaussianNB
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = GaussianNB().fit(X, y)
+        >>> found = model.explain(X[:1])
+        >>> rest = found.score - found.base - found.values.sum(axis=1)
+        >>> bool(abs(rest[0]) < 1e-6)
+        True
+        """
+        return QuadraticReasons(self).explain(X, label, against, background)
+
+    def feature_importance(self, X: Any = None) -> FloatArray:
+        """Return the current importance of each feature.
+
+        Importance is the mean absolute Shapley value. Call it from time to time to see
+        what changes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            Samples to average over. By default the means of the classes as learned,
+            weighted by how often each was seen.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            Importance of each feature; adds up to 1.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb.baselines import GaussianNB
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = GaussianNB().fit(X, y)
+        >>> model.feature_importance().shape
+        (4,)
+        """
+        return QuadraticReasons(self).importance(X)
+
+    def plot_importance(
+        self, X: Any = None, *, top: int = 15, ax: "Axes | None" = None
+    ) -> "Axes":
+        """Draw `feature_importance` as a bar chart with matplotlib.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            Samples to average over; see `feature_importance`.
+        top : int, default=15
+            Number of features with their own bar; the others share one.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb.baselines import GaussianNB
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = GaussianNB().fit(X, y)
+        >>> axes = model.plot_importance()
+        >>> len(axes.patches)
+        4
+        """
+        found = self.feature_importance(X)
+        return draw_importance(largest(found, feature_names(self), top), ax)
+
+
+@final
+@dataclass
+class GaussianNBLearner(Learner[GaussianNBState]):
+    """Gaussian naive Bayes: counts, means and variances, which can be summed."""
+
+    given: GaussianNB
+
+    accepts_unlabelled = True
+    has_probabilities = True
+    has_log_probabilities = True
+
+    def log_probabilities(
+        self, state: GaussianNBState, X: NDArray[Any], *, ordered: bool
+    ) -> FloatArray:
+        out = np.empty((X.shape[0], state.state.eligible.shape[0]))
+        for part in row_blocks(X.shape[0]):
+            naive_bayes_scores(state.state, as_block(X[part]), out[part])
+        return log_posteriors(out)
+
+    def quadratic_scores(self, held: GaussianNBState) -> QuadraticScores:
+        """Return the scores as quadratic polynomials."""
+        state = held.state
         seen = state.moments.weight > 0.0
         return QuadraticScores(
             np.eye(state.moments.mean.shape[1]),
@@ -129,18 +309,21 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
             state.moments.weight,
         )
 
-    def _project_for_reasons(self, X: Any) -> FloatArray:
+    def scaled(self, state: GaussianNBState, X: Any) -> Any:
+        """Return rows as they are: nothing is scaled."""
+        return X
+
+    def projected(self, state: GaussianNBState, X: Any) -> FloatArray:
+        """Return rows unchanged: there is no projection."""
         return as_block(X)
 
-    def _new_state(
-        self, p: int, classes: LabelArray, declared: IntArray
-    ) -> GaussianNBState:
-        floor = check_real("var_floor", self.var_floor, 1e-300, high=1e300)
+    def begin(self, p: int, classes: LabelArray, declared: IntArray) -> GaussianNBState:
+        floor = check_real("var_floor", self.given.var_floor, 1e-300, high=1e300)
         state = blank_naive_bayes(classes.shape[0], p, floor)
         state.eligible[declared] = True
         return GaussianNBState(state)
 
-    def _rearrange_classes(
+    def grow(
         self,
         state: GaussianNBState,
         source: IntArray,
@@ -151,10 +334,10 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
         arranged.eligible[declared] = True
         return replace(state, state=arranged)
 
-    def _active_classes(self, state: GaussianNBState) -> IntArray:
+    def active_classes(self, state: GaussianNBState) -> IntArray:
         return np.flatnonzero(state.state.eligible)
 
-    def _learn(
+    def learn(
         self,
         state: GaussianNBState,
         X: NDArray[Any],
@@ -170,17 +353,17 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
             naive_bayes_pass(state.state, block, y[rows], part, True, labels[rows])
             state.seen += int(np.count_nonzero(y[rows] >= 0))
 
-    def _classify(self, state: GaussianNBState, X: NDArray[Any]) -> IntArray:
+    def classify(self, state: GaussianNBState, X: NDArray[Any]) -> IntArray:
         labels = np.empty(X.shape[0], np.int64)
         for rows in row_blocks(X.shape[0]):
             block = as_block(X[rows])
             naive_bayes_pass(state.state, block, _NO_LABELS, _ONE, False, labels[rows])
         return labels
 
-    def _check_learns_blocks(self) -> None:
+    def check_learns_blocks(self) -> None:
         """Allow blocks: counts, means and variances of parts add up."""
 
-    def _observe_block(
+    def observe_block(
         self,
         state: GaussianNBState,
         X: NDArray[Any],
@@ -192,17 +375,14 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
         moments = block_moments(state.state, as_block(X), y, weight)
         return BlockStatistics(y, labels, moments._asdict(), weight)
 
-    def _block_probabilities(
+    def block_probabilities(
         self, state: GaussianNBState, X: NDArray[Any]
     ) -> FloatArray:
-        out = np.empty((X.shape[0], state.state.eligible.shape[0]))
         if not state.state.eligible.any():
-            return np.zeros_like(out)
-        for part in row_blocks(X.shape[0]):
-            naive_bayes_scores(state.state, as_block(X[part]), out[part])
-        return exp(log_posteriors(out))
+            return np.zeros((X.shape[0], state.state.eligible.shape[0]))
+        return exp(self.log_probabilities(state, X, ordered=True))
 
-    def _learn_blocks(
+    def learn_blocks(
         self, state: GaussianNBState, blocks: Sequence[BlockStatistics]
     ) -> GaussianNBState:
         for block in blocks:
@@ -211,20 +391,20 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
             state.seen += block.y.shape[0]
         return state
 
-    def _row_counts(self, state: GaussianNBState) -> tuple[int, int]:
+    def row_counts(self, state: GaussianNBState) -> tuple[int, int]:
         return state.seen, state.seen
 
-    def _copy(self, state: GaussianNBState) -> GaussianNBState:
+    def copy(self, state: GaussianNBState) -> GaussianNBState:
         everything = np.arange(state.state.eligible.shape[0])
         return replace(state, state=arrange_naive_bayes(state.state, everything))
 
-    def _export_state(
+    def export(
         self, state: GaussianNBState
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         arrays = {**state.state.moments._asdict(), "eligible": state.state.eligible}
         return {"seen": state.seen}, arrays
 
-    def _state_schema(
+    def schema(
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
     ) -> StateSchema:
         arrays = {
@@ -236,20 +416,16 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
         }
         return StateSchema(arrays, {"seen": COUNT})
 
-    def _import_state(
-        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
+    def restore(
+        self,
+        metadata: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        classes: LabelArray,
+        p: int,
     ) -> GaussianNBState:
-        state = self._new_state(p, np.zeros(M), np.zeros(0, np.int64)).state
+        state = self.begin(p, classes, np.zeros(0, np.int64)).state
         for name, part in state.moments._asdict().items():
             part[...] = arrays[name]
         state.eligible[:] = arrays["eligible"]
         derive_naive_bayes(state)
         return GaussianNBState(state, metadata["seen"])
-
-
-def _log_posteriors(state: GaussianNBState, X: NDArray[Any]) -> FloatArray:
-    """Return the log posterior of each class for each row (n, M)."""
-    out = np.empty((X.shape[0], state.state.eligible.shape[0]))
-    for part in row_blocks(X.shape[0]):
-        naive_bayes_scores(state.state, as_block(X[part]), out[part])
-    return log_posteriors(out)

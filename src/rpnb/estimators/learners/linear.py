@@ -1,11 +1,12 @@
-"""What the linear learners share as estimators: their two forms, state and sparsity.
+"""What all linear learners share: their two forms, state and sparse input.
 
 They are LIBOL's (Hoi, Wang & Zhao 2014): raw features, no bias, one pass. The formula
 of each is beside its step, in ``cpp/linear/algorithms.cpp`` and ``confidence.h``.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,15 +41,14 @@ from rpnb.estimators.saving.schema import (
     flags,
     reals,
 )
-from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.estimators.stream.learner import Shapes
+from rpnb.estimators.stream.learner import Learner, Shapes
 
 Form = Literal["auto", "two_class", "multiclass"]
 Covariance = Literal["full", "diagonal"]
 
 _ALL = slice(None)
 _DOUBLE = np.dtype(np.float64)
-# The parameters of steps: the least value, whether it is excluded, and the largest.
+# Parameters of the steps: lowest value, whether it is excluded, and highest value.
 _RANGES: Mapping[str, tuple[float, bool, float]] = {
     "C": (0.0, True, 1e100),
     "alpha": (0.0, True, 1.0),
@@ -58,15 +58,17 @@ _RANGES: Mapping[str, tuple[float, bool, float]] = {
 }
 
 
-class LinearLearner(NamedTuple):
+class LinearModel(NamedTuple):
     """A linear algorithm with its parameters, and its state."""
 
     rule: LinearAlgorithm
     state: LinearState
 
 
-class LinearClassifier(StreamClassifier[LinearLearner]):
-    """Abstract: a linear learner of LIBOL.
+@final
+@dataclass
+class LinearLearner(Learner[LinearModel]):
+    """A linear learner of LIBOL.
 
     The two-class form has one weight vector, the multi-class form one per class. With
     form="auto" it is the two-class form if exactly two classes are declared on the
@@ -74,32 +76,35 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
     the multi-class form otherwise, which lets new classes appear at any time.
     """
 
-    _accepts_unlabelled = True
-    _sensitive_to_scale = True
+    given: Any
+    algorithm: str
+    """its name in `rpnb.core.linear.algorithms.ALGORITHMS`"""
 
-    a: float
-    covariance: Covariance
+    accepts_unlabelled = True
+    sensitive_to_scale = True
+    has_decisions = True
 
-    def __init__(self, *, form: Form = "auto", libol: bool = False) -> None:
-        self.form = form
-        self.libol = libol
+    @property
+    def keeps_covariance(self) -> bool:
+        """Whether the learner is of second order: whether it keeps Σ."""
+        return keeps_covariance(ALGORITHMS[self.algorithm])
 
-    _keeps_covariance = False
-    """Whether the learner is of second order: whether it keeps Σ."""
+    @property
+    def accepts_sparse(self) -> bool:  # type: ignore[override]
+        """Whether rows may be sparse.
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls._keeps_covariance = keeps_covariance(ALGORITHMS[cls.__name__])
-        # A step along a covariance moves all weights, whatever the row holds.
-        cls._accepts_sparse = not cls._keeps_covariance
+        A step with a covariance changes all weights, even where the row is zero.
+        """
+        return not self.keeps_covariance
 
-    def _algorithm(self) -> str:
-        """Return the learner's name in `rpnb.core.linear.algorithms.ALGORITHMS`."""
-        return type(self).__name__
+    @property
+    def has_multiclass(self) -> bool:
+        """Whether the learner has a multi-class form."""
+        return ALGORITHMS[self.algorithm] in MULTICLASS
 
     def _step_parameters(self) -> dict[str, Any]:
         """Check and return the parameters of the learner's steps."""
-        given = self.get_params(deep=False)
+        given = self.given.get_params(deep=False)
         checked: dict[str, Any] = {}
         for name, (low, above, high) in _RANGES.items():
             if name == "eta" and given.get(name, 0.0) is None:
@@ -112,50 +117,46 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
 
     def _state_parameters(self) -> dict[str, Any]:
         """Check and return the parameters of the state: how Σ starts, if it is kept."""
-        if not self._keeps_covariance:
+        if not self.keeps_covariance:
             return {}
-        check_choice("covariance", self.covariance, ("full", "diagonal"))
+        check_choice("covariance", self.given.covariance, ("full", "diagonal"))
         return {
-            "a": check_real("a", self.a, 0.0, above=True, high=1e100),
-            "diagonal": self.covariance == "diagonal",
+            "a": check_real("a", self.given.a, 0.0, above=True, high=1e100),
+            "diagonal": self.given.covariance == "diagonal",
         }
 
-    # Functions of a StreamLearner
-
-    def _new_state(
-        self, p: int, classes: LabelArray, declared: IntArray
-    ) -> LinearLearner:
-        self._check_classes(None, classes, declared)
-        only_two = self.form == "two_class" or not self._has_multiclass()
+    def begin(self, p: int, classes: LabelArray, declared: IntArray) -> LinearModel:
+        self.check_classes(None, classes, declared)
+        only_two = self.given.form == "two_class" or not self.has_multiclass
         two = classes.shape[0] == 2 and declared.shape[0] == 2
-        chosen = self._make_algorithm(only_two or (two and self.form == "auto"))
+        chosen = self._make_algorithm(only_two or (two and self.given.form == "auto"))
         M = classes.shape[0]
         state = blank_state(chosen, M, p, **self._state_parameters())
         state.eligible[declared] = True
-        return LinearLearner(chosen, state)
+        return LinearModel(chosen, state)
 
-    def _check_classes(
-        self, state: LinearLearner | None, classes: LabelArray, declared: IntArray
+    def check_classes(
+        self, state: LinearModel | None, classes: LabelArray, declared: IntArray
     ) -> None:
         if state is not None:
             if state.rule.two_class:
                 raise ValueError(
-                    f"{type(self).__name__} was started with two classes and cannot "
-                    f"take in another: {classes.tolist()}; "
+                    f"{type(self.given).__name__} was started with two classes and "
+                    f"cannot take in another: {classes.tolist()}; "
                     + self._how_to_start_with_more()
                 )
             return
         self._check_form()
-        only_two = self.form == "two_class" or not self._has_multiclass()
-        if only_two and self.form == "multiclass":
+        only_two = self.given.form == "two_class" or not self.has_multiclass
+        if only_two and self.given.form == "multiclass":
             raise ValueError(
-                f"form must be 'auto' or 'two_class' for {type(self).__name__}, which "
-                "has no multi-class form"
+                f"form must be 'auto' or 'two_class' for {type(self.given).__name__}, "
+                "which has no multi-class form"
             )
         two = classes.shape[0] == 2 and declared.shape[0] == 2
         if only_two and not two:
             raise ValueError(
-                f"{type(self).__name__} in its two-class form needs exactly two "
+                f"{type(self.given).__name__} in its two-class form needs exactly two "
                 "classes, declared on the first call, got "
                 f"{declared.shape[0]} declared of {classes.shape[0]} "
                 f"class{'es' if classes.shape[0] > 1 else ''}, {classes.tolist()}; "
@@ -163,57 +164,51 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
             )
 
     def _check_form(self) -> None:
-        """Check the parameters that say which form the learner has."""
-        check_choice("form", self.form, ("auto", "two_class", "multiclass"))
-        if not isinstance(self.libol, bool):
-            raise TypeError(f"libol must be True or False, got {self.libol!r}")
-
-    def _has_multiclass(self) -> bool:
-        """Return whether the learner has a multi-class form."""
-        return ALGORITHMS[self._algorithm()] in MULTICLASS
+        """Check the parameters that determine the form of the learner."""
+        check_choice("form", self.given.form, ("auto", "two_class", "multiclass"))
+        if not isinstance(self.given.libol, bool):
+            raise TypeError(f"libol must be True or False, got {self.given.libol!r}")
 
     def _make_algorithm(self, two_class: bool) -> LinearAlgorithm:
         """Check the parameters of the steps, and return the algorithm with them."""
         return make_algorithm(
-            ALGORITHMS[self._algorithm()],
+            ALGORITHMS[self.algorithm],
             two_class=two_class,
-            libol=self.libol,
+            libol=self.given.libol,
             **self._step_parameters(),
         )
 
-    def _rearrange_classes(
+    def grow(
         self,
-        state: LinearLearner,
+        state: LinearModel,
         source: IntArray,
         classes: LabelArray,
         declared: IntArray,
-    ) -> LinearLearner:
-        self._check_classes(state, classes, declared)
+    ) -> LinearModel:
+        self.check_classes(state, classes, declared)
         linear = arrange_linear_classes(state.state, source)
         linear.eligible[declared] = True
-        return LinearLearner(state.rule, linear)
+        return LinearModel(state.rule, linear)
 
     def _how_to_start_with_more(self) -> str:
         """Return advice, for messages, on learning more than two classes."""
-        if self._has_multiclass():
+        if self.has_multiclass:
             return "declare all classes, or use form='multiclass'."
         return "Only binary classification is supported."
 
-    def _active_classes(self, state: LinearLearner) -> IntArray:
+    def active_classes(self, state: LinearModel) -> IntArray:
         return np.flatnonzero(state.state.eligible)
 
-    def _restart(
-        self, state: LinearLearner, p: int, classes: LabelArray
-    ) -> LinearLearner:
-        # The form stays, whatever classes have come since.
+    def restart(self, state: LinearModel, p: int, classes: LabelArray) -> LinearModel:
+        # The form stays, even if classes have been added since.
         M = classes.shape[0]
         fresh = blank_state(state.rule, M, p, **self._state_parameters())
         fresh.eligible[:] = state.state.eligible
-        return LinearLearner(state.rule, fresh)
+        return LinearModel(state.rule, fresh)
 
-    def _learn(
+    def learn(
         self,
-        state: LinearLearner,
+        state: LinearModel,
         X: NDArray[Any],
         y: IntArray,
         weight: FloatArray,
@@ -224,24 +219,24 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         for rows, part in _blocks(X):
             learn_rows(*state, rows, y[part], labels[part])
 
-    def _classify(self, state: LinearLearner, X: NDArray[Any]) -> IntArray:
+    def classify(self, state: LinearModel, X: NDArray[Any]) -> IntArray:
         labels = np.empty(X.shape[0], np.int64)
         for rows, part in _blocks(X):
             predict_rows(*state, rows, labels[part])
         return labels
 
-    def _row_counts(self, state: LinearLearner) -> tuple[int, int]:
+    def row_counts(self, state: LinearModel) -> tuple[int, int]:
         return int(state.state.counts[ROUNDS]), int(state.state.counts[UPDATES])
 
-    def _copy(self, state: LinearLearner) -> LinearLearner:
-        return LinearLearner(state.rule, copy_state(state.state))
+    def copy(self, state: LinearModel) -> LinearModel:
+        return LinearModel(state.rule, copy_state(state.state))
 
-    def _export_state(
-        self, state: LinearLearner
+    def export(
+        self, state: LinearModel
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {"two_class": state.rule.two_class}, state.state._asdict()
 
-    def _state_schema(
+    def schema(
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
     ) -> StateSchema:
         self._check_form()
@@ -250,16 +245,16 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
             raise ModelFileError(
                 f"the model file is damaged: a two-class learner has {M} classes"
             )
-        if not two_class and not self._has_multiclass():
+        if not two_class and not self.has_multiclass:
             raise ModelFileError(
-                f"the model file is damaged: {type(self).__name__} has no multi-class "
-                "form"
+                f"the model file is damaged: {type(self.given).__name__} has no "
+                "multi-class form"
             )
         covariance = 0
-        if self._keeps_covariance:
+        if self.keeps_covariance:
             covariance = 1 if self._state_parameters()["diagonal"] else p
-        # LIBOL's steps may leave any number.
-        rules = {"nan": self.libol, "infinite": self.libol}
+        # LIBOL's steps may produce any number.
+        rules = {"nan": self.given.libol, "infinite": self.given.libol}
         arrays = {
             "W": reals(1 if two_class else M, p, **rules),
             "S": reals(covariance, p, **rules),
@@ -269,41 +264,35 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         }
         return StateSchema(arrays, {"two_class": ValueSchema(bool)})
 
-    def _import_state(
-        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
-    ) -> LinearLearner:
+    def restore(
+        self,
+        metadata: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        classes: LabelArray,
+        p: int,
+    ) -> LinearModel:
         chosen = self._make_algorithm(metadata["two_class"])
-        return LinearLearner(chosen, LinearState(**arrays))
+        return LinearModel(chosen, LinearState(**arrays))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = (
-            self._has_multiclass() and self.form != "two_class"
-        )
-        # One pass without a bias is no match for what the checks expect of a fit.
-        tags.classifier_tags.poor_score = True
-        return tags
-
-    # Looking
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the score of each class for each row; the largest wins.
-
-        Returns
-        -------
-        array of shape (n, M), or (n,) in the two-class form
-            In the two-class form a positive value stands for the second class.
-        """
-        rows = self._rows_to_predict(X)
-        learner = self._state
-        out = np.empty((rows.shape[0], learner.state.W.shape[0]))
-        for block, part in _blocks(rows):
-            score_rows(*learner, block, out[part])
-        if learner.rule.two_class:
+    def decisions(self, state: LinearModel, X: NDArray[Any]) -> FloatArray:
+        """Return scores (n, M); one in the two-class form, positive for the second."""
+        out = np.empty((X.shape[0], state.state.W.shape[0]))
+        for block, part in _blocks(X):
+            score_rows(*state, block, out[part])
+        if state.rule.two_class:
             # The first class is +1 to the learner, and negative to scikit-learn.
             return -out[:, 0]
-        out[:, ~learner.state.eligible] = -np.inf
+        out[:, ~state.state.eligible] = -np.inf
         return decisions(out)
+
+    def tag(self, tags: Any) -> Any:
+        """Return the tags of the estimator with what follows from its form."""
+        tags.classifier_tags.multi_class = (
+            self.has_multiclass and self.given.form != "two_class"
+        )
+        # One pass without a bias is less accurate than the checks expect of a fit.
+        tags.classifier_tags.poor_score = True
+        return tags
 
 
 def _blocks(X: RowTable) -> Iterable[tuple[FloatArray | RowBlock, slice]]:

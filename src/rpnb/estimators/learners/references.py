@@ -1,8 +1,8 @@
-"""The references that every table has: the majority class, and no change."""
+"""Reference learners for every comparison: the majority class, and no change."""
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, final
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,27 +15,36 @@ from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import (
     LEARNERS_OF_BLOCKS,
     BlockStatistics,
+    Learner,
     Shapes,
 )
 
 __all__ = ["MajorityClass", "NoChange"]
 
 
-class LabelOnlyClassifier(StreamClassifier[IntArray]):
-    """Abstract: a learner that ignores features. Its state has one number per class.
+@final
+@dataclass
+class LabelLearner(Learner[IntArray]):
+    """A learner that ignores features. Its state has one number per class.
 
-    A class not yet seen or declared has −1.
+    For the majority class it is the number of rows of the class. For no change, the
+    class seen last has the number of all rows, and the others have 0. A class that has
+    been neither seen nor declared has −1.
     """
 
-    _accepts_sparse = True
-    _accepts_unlabelled = True
+    given: Any
+    majority: bool
+    """whether the class seen most often is predicted, or else the one seen last"""
 
-    def _new_state(self, p: int, classes: LabelArray, declared: IntArray) -> IntArray:
+    accepts_sparse = True
+    accepts_unlabelled = True
+
+    def begin(self, p: int, classes: LabelArray, declared: IntArray) -> IntArray:
         state = np.full(classes.shape[0], -1)
         state[declared] = 0
         return state
 
-    def _rearrange_classes(
+    def grow(
         self,
         state: IntArray,
         source: IntArray,
@@ -46,10 +55,10 @@ class LabelOnlyClassifier(StreamClassifier[IntArray]):
         arranged[declared] = np.maximum(arranged[declared], 0)
         return arranged
 
-    def _active_classes(self, state: IntArray) -> IntArray:
+    def active_classes(self, state: IntArray) -> IntArray:
         return np.flatnonzero(state >= 0)
 
-    def _learn(
+    def learn(
         self,
         state: IntArray,
         X: NDArray[Any],
@@ -57,60 +66,50 @@ class LabelOnlyClassifier(StreamClassifier[IntArray]):
         weight: FloatArray,
         labels: IntArray | None,
     ) -> None:
-        self._observe(state, y, np.empty_like(y) if labels is None else labels)
+        observe = count_majority if self.majority else repeat_last
+        observe(state, y, np.empty_like(y) if labels is None else labels)
 
-    @staticmethod
-    @abstractmethod
-    def _observe(state: IntArray, y: IntArray, labels: IntArray) -> None:
-        """Predict each row from the state into `labels`, then learn its class."""
-
-    def _classify(self, state: IntArray, X: NDArray[Any]) -> IntArray:
+    def classify(self, state: IntArray, X: NDArray[Any]) -> IntArray:
         return np.full(X.shape[0], np.argmax(state))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
-        return tags
-
-    def _copy(self, state: IntArray) -> IntArray:
+    def copy(self, state: IntArray) -> IntArray:
         return state.copy()
 
-    def _export_state(
-        self, state: IntArray
-    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def export(self, state: IntArray) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {}, {"state": state}
 
-    def _state_schema(
+    def schema(
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
     ) -> StateSchema:
         return StateSchema({"state": indices(M, low=-1, below=MOST_COUNTED // M)})
 
-    def _import_state(
-        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
+    def restore(
+        self,
+        metadata: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        classes: LabelArray,
+        p: int,
     ) -> IntArray:
         return arrays["state"]
 
+    def tag(self, tags: Any) -> Any:
+        tags.classifier_tags.poor_score = True
+        return tags
 
-@final
-class MajorityClass(LabelOnlyClassifier):
-    """Predicts the class seen most often so far; of equals, the first.
+    def row_counts(self, state: IntArray) -> tuple[int, int]:
+        counts = np.maximum(state, 0)
+        seen = int(counts.sum() if self.majority else counts.max())
+        return seen, seen
 
-    {attributes}
+    def check_learns_blocks(self) -> None:
+        if not self.majority:
+            raise TypeError(
+                f"{type(self.given).__name__} predicts the class of the row before, "
+                "which is learned only with its mini-batch, so rows cannot be "
+                f"distributed: evaluate it in one process. {LEARNERS_OF_BLOCKS}"
+            )
 
-    Examples
-    --------
-    >>> from rpnb.baselines import MajorityClass
-    >>> X, y = [[0.0]] * 5, ["a", "b", "b", "b", "a"]
-    >>> MajorityClass().predict_then_learn(X, y, classes=["a", "b"]).tolist()
-    ['a', 'a', 'a', 'b', 'b']
-    """
-
-    _observe = staticmethod(count_majority)
-
-    def _check_learns_blocks(self) -> None:
-        """Accept it: counts add up."""
-
-    def _observe_block(
+    def observe_block(
         self,
         state: IntArray,
         X: NDArray[Any],
@@ -123,7 +122,7 @@ class MajorityClass(LabelOnlyClassifier):
             labels[:] = -1
         return BlockStatistics(y, labels, {}, weight)
 
-    def _learn_blocks(
+    def learn_blocks(
         self, state: IntArray, blocks: Sequence[BlockStatistics]
     ) -> IntArray:
         for block in blocks:
@@ -132,18 +131,52 @@ class MajorityClass(LabelOnlyClassifier):
             state += counts
         return state
 
-    def _row_counts(self, state: IntArray) -> tuple[int, int]:
-        seen = int(np.maximum(state, 0).sum())
-        return seen, seen
+
+@final
+class MajorityClass(StreamClassifier):
+    """Predicts the most frequent class so far; ties go to the first class.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known so far, sorted.
+    n_features_in_ : int
+        Number of features of the first data.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the first data had column names that are all strings.
+    n_samples_seen_ : int
+        Number of samples seen so far.
+    n_updates_ : int
+        Number of samples that changed the model.
+
+    Examples
+    --------
+    >>> from rpnb.baselines import MajorityClass
+    >>> X, y = [[0.0]] * 5, ["a", "b", "b", "b", "a"]
+    >>> MajorityClass().predict_then_learn(X, y, classes=["a", "b"]).tolist()
+    ['a', 'a', 'a', 'b', 'b']
+    """
+
+    def _learner(self) -> LabelLearner:
+        return LabelLearner(self, majority=True)
 
 
 @final
-class NoChange(LabelOnlyClassifier):
-    """Predicts the class of the row before; before the first row, the first class.
+class NoChange(StreamClassifier):
+    """Predicts the class of the previous sample; at first, the first class.
 
-    The state of the class seen last is the number of rows seen, that of others 0.
-
-    {attributes}
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known so far, sorted.
+    n_features_in_ : int
+        Number of features of the first data.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the first data had column names that are all strings.
+    n_samples_seen_ : int
+        Number of samples seen so far.
+    n_updates_ : int
+        Number of samples that changed the model.
 
     References
     ----------
@@ -158,34 +191,5 @@ class NoChange(LabelOnlyClassifier):
     ['a', 'a', 'b', 'b', 'b']
     """
 
-    _observe = staticmethod(repeat_last)
-
-    def fit(self, X: Any, y: Any, *, shuffle: bool = False) -> Self:
-        """Forget everything and learn from the rows of X, once.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-            Observations.
-        y : array-like of shape (n,)
-            Their labels.
-        shuffle : bool, default=False
-            Whether the order of the rows is drawn. By default it is kept, unlike that
-            of other learners: it is all that this one knows.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, shuffle=shuffle)
-
-    def _check_learns_blocks(self) -> None:
-        raise TypeError(
-            "NoChange predicts the class of the row before, which is learned only with "
-            "its mini-batch, so rows cannot be shared out: evaluate it in one process. "
-            f"{LEARNERS_OF_BLOCKS}"
-        )
-
-    def _row_counts(self, state: IntArray) -> tuple[int, int]:
-        seen = max(int(state.max()), 0)
-        return seen, seen
+    def _learner(self) -> LabelLearner:
+        return LabelLearner(self, majority=False)

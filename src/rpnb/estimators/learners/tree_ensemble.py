@@ -1,9 +1,8 @@
-"""What ensembles of trees share as estimators: state, votes, and files."""
+"""What all ensembles of trees share: state, votes and files."""
 
-from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +10,11 @@ from numpy.typing import NDArray
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.kernels.rows import row_blocks
 from rpnb.core.passes.blocks import weights_of
-from rpnb.core.trees.bagging import fill_labels
-from rpnb.core.trees.boosting import MemberAccuracy, new_member_accuracy
+from rpnb.core.trees.ensembles import (
+    MemberAccuracy,
+    fill_labels,
+    new_member_accuracy,
+)
 from rpnb.core.trees.records import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
@@ -47,8 +49,7 @@ from rpnb.estimators.saving.schema import (
     indices,
     reals,
 )
-from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.estimators.stream.learner import Shapes
+from rpnb.estimators.stream.learner import Learner, Shapes
 
 Base = Literal["hoeffding_tree", "gaussian_nb"]
 Density = Literal["log", "product"]
@@ -64,7 +65,7 @@ _NO_LABELS = np.zeros(0, np.int64)
 #: The JSON values of a model file.
 _VALUES = {"seed": SEED, "seen": COUNT}
 
-#: What model files call the records of a forest, whatever the code calls them.
+#: Names of a forest's records in model files, which may differ from those in code.
 _NAMES_IN_FILES: Mapping[type, str] = {
     Nodes: "Nodes",
     LeafCounts: "Counts",
@@ -76,55 +77,39 @@ _NAMES_IN_FILES: Mapping[type, str] = {
 
 @dataclass(slots=True)
 class EnsembleState:
-    """K trees, their parameters, and what their next random numbers depend on."""
+    """K trees, their parameters, and the state of their random numbers."""
 
     forest: Forest
     parameters: TreeParameters
     record: MemberAccuracy
-    """how the members have done; boosting alone writes and reads it"""
+    """how well the members have predicted; used by boosting only"""
     seed: int
     seen: int = 0
 
 
-@dataclass(eq=False, repr=False)
-class TreeEnsemble(StreamClassifier[EnsembleState]):
-    """Abstract: K trees, or naive Bayes classifiers, that vote."""
+@final
+@dataclass
+class TreeLearner(Learner[EnsembleState]):
+    """K trees, or naive Bayes classifiers, that vote."""
 
-    _requires_seen_classes = True
+    given: Any
+    run_block: Callable[
+        [Any, EnsembleState, FloatArray, IntArray, FloatArray, bool, FloatArray], None
+    ]
+    """passes over a block of rows: adds their votes, and learns them if asked to"""
 
-    n_estimators: int = 10
-    _: KW_ONLY
-    base: Base = "hoeffding_tree"
-    density: Density = "log"
-    leaf: Leaf = "adaptive"
-    grace_period: float = 200.0
-    split_confidence: float = 1e-7
-    tie_threshold: float = 0.05
-    n_split_points: int = 10
+    requires_seen_classes = True
+    has_probabilities = True
 
-    @abstractmethod
-    def _run_block(
-        self,
-        state: EnsembleState,
-        X: FloatArray,
-        y: IntArray,
-        weight: FloatArray,
-        learn: bool,
-        votes: FloatArray,
-    ) -> None:
-        """Pass over a block of rows: add their votes, and learn them if asked to."""
+    def probabilities(
+        self, state: EnsembleState, X: NDArray[Any], *, ordered: bool = True
+    ) -> FloatArray:
+        """Return each class's share of the votes.
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return each class's share of the votes for each row (n, M).
-
-        A row on which no member votes has the same share for all classes. Where votes
-        have left the range of doubles, as MOA's products may with density="product",
-        the class that `predict` names has all of them.
+        A row on which no member votes has the same share for all classes. If votes
+        underflow or overflow, as MOA's products may with density="product", the
+        predicted class gets all of them.
         """
-        rows = self._rows_to_predict(X)
-        return self._probabilities(self._state, rows)
-
-    def _probabilities(self, state: EnsembleState, X: NDArray[Any]) -> FloatArray:
         votes = self._votes(state, X)
         beyond = np.flatnonzero(~np.isfinite(votes).all(axis=1))
         if beyond.shape[0] > 0:
@@ -140,57 +125,62 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         votes = np.zeros((X.shape[0], state.forest.leaves.counts.class_weight.shape[1]))
         for rows in row_blocks(X.shape[0]):
             block = as_block(X[rows])
-            self._run_block(state, block, _NO_LABELS, _ONE, False, votes[rows])
+            self.run_block(
+                self.given, state, block, _NO_LABELS, _ONE, False, votes[rows]
+            )
         return votes
 
-    # Functions of a StreamLearner
-
     def _tree_parameters(self) -> TreeParameters:
-        """Check the parameters of the trees and return them as the kernels' record."""
-        base = check_choice("base", self.base, ("hoeffding_tree", "gaussian_nb"))
-        density = check_choice("density", self.density, ("log", "product"))
-        leaf = check_choice("leaf", self.leaf, tuple(_LEAVES))
+        """Check the parameters of the trees and return them as a record of the core."""
+        pure = getattr(self.given, "pure", False)
+        if not isinstance(pure, bool):
+            raise TypeError(f"pure must be True or False, got {pure!r}")
+        base = check_choice("base", self.given.base, ("hoeffding_tree", "gaussian_nb"))
+        density = check_choice("density", self.given.density, ("log", "product"))
+        leaf = check_choice("leaf", self.given.leaf, tuple(_LEAVES))
         trees = base == "hoeffding_tree"
         return TreeParameters(
             DENSITY_PRODUCT if density == "product" else DENSITY_LOG,
             _LEAVES[leaf] if trees else LEAF_BAYES,
             trees,
-            check_real("grace_period", self.grace_period, 0.0, above=True),
+            check_real("grace_period", self.given.grace_period, 0.0, above=True),
             check_real(
-                "split_confidence", self.split_confidence, 0.0, above=True, high=1.0
+                "split_confidence",
+                self.given.split_confidence,
+                0.0,
+                above=True,
+                high=1.0,
             ),
-            check_real("tie_threshold", self.tie_threshold, 0.0),
-            check_integer("n_split_points", self.n_split_points, 1, 10_000),
+            check_real("tie_threshold", self.given.tie_threshold, 0.0),
+            check_integer("n_split_points", self.given.n_split_points, 1, 10_000),
         )
 
-    def _new_state(
-        self, p: int, classes: LabelArray, declared: IntArray
-    ) -> EnsembleState:
-        K = check_integer("n_estimators", self.n_estimators, 1)
+    def begin(self, p: int, classes: LabelArray, declared: IntArray) -> EnsembleState:
+        K = check_integer("n_estimators", self.given.n_estimators, 1)
         parameters = self._tree_parameters()
-        seed = draw_seed(self.random_state)
+        seed = draw_seed(self.given.random_state)
         forest = new_forest(K, classes.shape[0], p)
         return EnsembleState(forest, parameters, new_member_accuracy(K), seed)
 
-    def _rearrange_classes(
+    def grow(
         self,
         state: EnsembleState,
         source: IntArray,
         classes: LabelArray,
         declared: IntArray,
     ) -> EnsembleState:
-        state = self._copy(state)
+        state = self.copy(state)
         for m in np.flatnonzero(source < 0).tolist():
             state.forest = insert_forest_class(state.forest, m)
         return state
 
-    def _restart(
+    def restart(
         self, state: EnsembleState, p: int, classes: LabelArray
     ) -> EnsembleState:
-        fresh = self._new_state(p, classes, self._active_classes(state))
+        fresh = self.begin(p, classes, self.active_classes(state))
         return replace(fresh, seed=state.seed)
 
-    def _learn(
+    def learn(
         self,
         state: EnsembleState,
         X: NDArray[Any],
@@ -203,25 +193,25 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
             block = as_block(X[rows])
             part = weights_of(weight, rows)
             votes = np.zeros((block.shape[0], M))
-            self._run_block(state, block, y[rows], part, True, votes)
+            self.run_block(self.given, state, block, y[rows], part, True, votes)
             state.seen += block.shape[0]
             if labels is not None:
                 fill_labels(votes, labels[rows])
 
-    def _classify(self, state: EnsembleState, X: NDArray[Any]) -> IntArray:
+    def classify(self, state: EnsembleState, X: NDArray[Any]) -> IntArray:
         labels = np.empty(X.shape[0], np.int64)
         fill_labels(self._votes(state, X), labels)
         return labels
 
-    def _row_counts(self, state: EnsembleState) -> tuple[int, int]:
+    def row_counts(self, state: EnsembleState) -> tuple[int, int]:
         return state.seen, state.seen
 
-    def _copy(self, state: EnsembleState) -> EnsembleState:
+    def copy(self, state: EnsembleState) -> EnsembleState:
         # The constructors copy all arrays.
         forest, record = Forest(*state.forest), MemberAccuracy(*state.record)
         return replace(state, forest=forest, record=record)
 
-    def _export_state(
+    def export(
         self, state: EnsembleState
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         arrays = {"splits": state.forest.splits}
@@ -230,22 +220,26 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
                 arrays[f"{_NAMES_IN_FILES[type(group)]}.{name}"] = part
         return {"seed": state.seed, "seen": state.seen}, arrays
 
-    def _state_schema(
+    def schema(
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
     ) -> StateSchema:
-        K = check_integer("n_estimators", self.n_estimators, 1)
+        K = check_integer("n_estimators", self.given.n_estimators, 1)
         self._tree_parameters()
-        # Each tree has as many places as the file gives it.
+        # The file determines how many nodes each tree has room for.
         left = shapes.get("Nodes.left", (K,))
         L = left[0] if len(left) == 1 else K
         if L % K != 0:
-            raise ModelFileError("the model file is damaged: its trees do not fit")
+            raise ModelFileError("the model file is damaged: its trees differ in size")
         return StateSchema(_forest_schema(K, L // K, M, p), _VALUES)
 
-    def _import_state(
-        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
+    def restore(
+        self,
+        metadata: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        classes: LabelArray,
+        p: int,
     ) -> EnsembleState:
-        K = check_integer("n_estimators", self.n_estimators, 1)
+        K = check_integer("n_estimators", self.given.n_estimators, 1)
         forest = Forest(
             arrays["splits"],
             Nodes(*_record_arrays(arrays, Nodes)),
@@ -276,9 +270,9 @@ def _record_arrays(arrays: dict[str, NDArray[Any]], record: Any) -> list[NDArray
 
 
 def _forest_schema(K: int, C: int, M: int, p: int) -> dict[str, ArraySchema]:
-    """Return what the arrays of K trees of C places must be.
+    """Return the schema of the arrays of K trees with room for C nodes each.
 
-    Weights may become infinite, as sums of large numbers do.
+    Weights may be infinite, since sums of large numbers overflow.
     """
     L = K * C
     weights = {"low": 0.0, "infinite": True}

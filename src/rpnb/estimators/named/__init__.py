@@ -1,1 +1,1 @@
-"""Rows whose features have names: numbered in order of first sight."""
+"""Rows as mappings from feature names to values."""

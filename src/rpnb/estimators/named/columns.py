@@ -1,25 +1,25 @@
 """Observations as mappings from names to numbers, for the pooled classifier.
 
-The features of a pooled classifier are columns that its members know from the first row
-on. As long as the scale is not found, that is for the first 256 observations learned, a
-new name begins the classifier again with one more column, and it learns the
-observations again, which are at most 255. A feature that is absent is missing.
+The features of a pooled classifier are columns that are fixed from the first row on.
+During the first 256 observations, from which the scale is estimated, a new name
+restarts the classifier with one more column, and it learns the earlier observations, at
+most 255, again. An absent feature is a missing value.
 
 Columns are ordered by the numbers of their names, so the result is that of the
 classifier on a table of the features of the first 256 observations, in this order, with
-NaN where a feature is absent: to the bit, whichever feature came first.
+NaN where a feature is absent: to the bit, whichever feature appeared first.
 
-Names that appear later become columns too, once `_OFTEN` observations had one of them:
-a classifier with all names learns the most recent observations, as many as its window
-forest would keep, and takes over. It learns the last 256 of them first, and again at
-the end: these have the new features, whose scale it finds there. What was learned
-before the observations that are kept is lost, and learning them takes time; so it
-happens only if half as many were learned since the last time, or an eighth where a new
-feature is in most of the observations since it appeared.
+Names that appear later become columns as well, once `_OFTEN` observations contain one:
+a new classifier with all names learns the most recent observations, as many as its
+window forest would keep, and replaces the old one. It learns the last 256 of them
+first, and again at the end, since these contain the new features, whose scale it
+estimates from them. Everything learned from older observations is lost, and relearning
+takes time; so it happens only if half as many observations were learned since the last
+time, or an eighth if a new feature is present in most observations since it appeared.
 """
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -29,17 +29,21 @@ from numpy.typing import NDArray
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.pooled.scale import LAST_REPLAY
 from rpnb.estimators.checks.feature_names import feature_number
-from rpnb.estimators.checks.named_values import check_column, check_values
+from rpnb.estimators.checks.named_values import (
+    check_column,
+    check_values,
+    values_of,
+)
 from rpnb.estimators.checks.parameters import draw_seed
 from rpnb.estimators.pooled import PooledClassifier
 
 _LEARNER: Final = PooledClassifier.__name__
-# Observations that must have a new feature before it becomes a column.
+# Number of observations with a new feature before it becomes a column.
 _OFTEN: Final = 16
-# Observations that are kept, and their values, at most: those of the window forest.
+# Limits of the observations kept, and of their values, as in the window forest.
 _MOST_RECENT: Final = 4000
 _MOST_VALUES: Final = 1 << 19
-# Names that are waiting to become columns, at most: more are not counted.
+# Largest number of names waiting to become columns; others are not counted.
 _MOST_WAITING: Final = 65_536
 
 
@@ -55,7 +59,7 @@ class _Waiting(NamedTuple):
     """A feature that has no column yet."""
 
     since: int
-    """observations learned since the last columns when it appeared"""
+    """number of observations between the last change of columns and its appearance"""
     seen: int
     """observations that had it"""
 
@@ -66,16 +70,18 @@ class NamedColumns:
     Parameters
     ----------
     parameters : mapping
-        Those of the classifier.
+        Parameters of the classifier.
     """
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         self._parameters = dict(parameters)
         if self._parameters["random_state"] is None:
-            # One seed for all that are begun.
+            # All classifiers that replace each other have the same seed.
             self._parameters["random_state"] = draw_seed(None)
         self.classifier = PooledClassifier(**self._parameters)
         self._columns: dict[Hashable, int] = {}
+        self._names: tuple[Hashable, ...] = ()
+        self._values: Callable[[Any], tuple[Any, ...]] = values_of(())
         self._recent: deque[_Part] = deque()
         self._n_recent = 0
         self._since = 0
@@ -83,23 +89,43 @@ class NamedColumns:
 
     @property
     def names(self) -> list[Hashable]:
-        """The features that have a column, in the order of the columns."""
+        """Features that have a column, in the order of the columns."""
         return list(self._columns)
 
     def row(self, x: Mapping[Hashable, Any]) -> FloatArray:
-        """Return an observation as a row (p,) of the columns known."""
+        """Return an observation as a row (p,) of the known columns."""
+        complete = self._complete_row(x)
+        if complete is not None:
+            return complete
         values = check_values(tuple(x), tuple(x.values()), _LEARNER, missing=True)
         return _arrange(tuple(x), values[None, :], self._columns)[0]
 
+    def _complete_row(self, x: Mapping[Hashable, Any]) -> FloatArray | None:
+        """Return the row (p,) of an observation with exactly the known features.
+
+        Returns None for any other observation.
+        """
+        if len(x) != len(self._columns) or not self._columns:
+            return None
+        try:
+            values = self._values(x)
+        except KeyError:
+            return None
+        return check_values(self._names, values, _LEARNER, missing=True)
+
     def table(self, columns: Mapping[Hashable, NDArray[Any]], n: int) -> FloatArray:
-        """Return columns of n rows as a table (n, p) of the columns known."""
+        """Return columns of n rows as a table (n, p) of the known columns."""
         return _arrange(tuple(columns), _stack(columns, n), self._columns)
 
     def learn_one(self, x: Mapping[Hashable, Any], y: Any) -> None:
         """Learn an observation; new names become columns, at once or later."""
-        names = tuple(x)
-        values = check_values(names, tuple(x.values()), _LEARNER, missing=True)
-        part = _Part(self._same_names(names), values[None, :], [y])
+        complete = self._complete_row(x)
+        if complete is not None:
+            part = _Part(self._names, complete[None, :], [y])
+        else:
+            names = tuple(x)
+            values = check_values(names, tuple(x.values()), _LEARNER, missing=True)
+            part = _Part(self._same_names(names), values[None, :], [y])
         if self._is_open():
             self._learn_first(part)
         else:
@@ -113,24 +139,31 @@ class NamedColumns:
         if self._is_open():
             self._learn_first(part)
         elif self._columns.keys() >= set(part.names):
-            rows = _arrange(part.names, part.rows, self._columns)
+            rows = self._arranged(part)
             self.classifier.partial_fit(rows, y)
             self._keep(part)
         else:
-            # The row after which names become columns must not depend on the calls.
+            # When names become columns must not depend on how rows are split into
+            # calls.
             for i in range(n):
                 self._learn_late(_some(part, slice(i, i + 1)))
 
+    def _arranged(self, part: _Part) -> FloatArray:
+        """Return observations as rows of the known columns."""
+        if part.names is self._names:  # each of them has all columns, in their order
+            return part.rows
+        return _arrange(part.names, part.rows, self._columns)
+
     def _is_open(self) -> bool:
-        """Say whether a new name becomes a column."""
+        """Return whether a new name becomes a column at once."""
         classifier = self.classifier
         fitted = classifier.__sklearn_is_fitted__()
-        return not fitted or classifier.n_seen_ < LAST_REPLAY
+        return not fitted or classifier.n_samples_seen_ < LAST_REPLAY
 
     def _learn_first(self, part: _Part) -> None:
-        """Learn rows of which at least the first may bring new columns."""
+        """Learn rows, of which at least the first may have new columns."""
         if self._n_recent and self._columns.keys() >= set(part.names):
-            rows = _arrange(part.names, part.rows, self._columns)
+            rows = self._arranged(part)
             self.classifier.partial_fit(rows, part.labels)
         else:
             self._begin_again([*self._recent, part], part.names)
@@ -142,7 +175,7 @@ class NamedColumns:
         names: Iterable[Hashable],
         classes: NDArray[Any] | None = None,
     ) -> None:
-        """Let a new classifier, with more columns, learn observations again."""
+        """Replace the classifier by one with more columns that learns them again."""
         numbers = {name: feature_number(name) for name in (*self._columns, *names)}
         columns = {name: at for at, name in enumerate(_ordered(numbers))}
         begun = PooledClassifier(**self._parameters)
@@ -150,18 +183,20 @@ class NamedColumns:
         labels = [label for one in parts for label in one.labels]
         begun.partial_fit(np.concatenate(tables), labels, classes)
         self.classifier, self._columns = begun, columns
+        self._names = tuple(columns)
+        self._values = values_of(self._names)
 
     # Features that appear late
 
     def _learn_late(self, part: _Part) -> None:
         """Learn one observation, which may have names without a column."""
-        row = _arrange(part.names, part.rows, self._columns)[0]
-        self.classifier.learn_one(row, part.labels[0])
+        self.classifier.learn_one(self._arranged(part)[0], part.labels[0])
         self._keep(part)
-        self._grow(part)
+        if self._waiting or part.names is not self._names:
+            self._grow(part)
 
     def _same_names(self, names: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
-        """Return the names of the last observation if these are the same."""
+        """Return the names object of the last observation if these are equal to it."""
         if self._recent and self._recent[-1].names == names:
             return self._recent[-1].names
         return names
@@ -181,7 +216,7 @@ class NamedColumns:
             self._n_recent -= len(oldest.labels) - max(kept, 0)
 
     def _grow(self, part: _Part) -> None:
-        """Count names that have no column yet; give them one if they come often."""
+        """Count names that have no column yet; add columns for frequent ones."""
         for name, value in zip(part.names, part.rows[0].tolist(), strict=True):
             if name in self._columns or np.isnan(value):
                 continue
@@ -197,7 +232,7 @@ class NamedColumns:
         self._waiting, self._since = {}, 0
 
     def _part_to_wait(self, often: Iterable[Hashable]) -> int:
-        """Return of how many observations that are kept one must have been learned."""
+        """Return k: one in k of the kept observations must have been learned since."""
         shares = (
             self._waiting[name].seen / max(self._since - self._waiting[name].since, 1)
             for name in often
@@ -211,7 +246,7 @@ def _some(part: _Part, rows: slice) -> _Part:
 
 
 def _last_rows(parts: Sequence[_Part], n: int) -> list[_Part]:
-    """Return the last n observations of some parts, or all if there are fewer."""
+    """Return the last n observations of the parts, or all if there are fewer."""
     found: list[_Part] = []
     for part in reversed(parts):
         if n <= 0:
@@ -246,7 +281,7 @@ def _arrange(
 
 
 def _stack(columns: Mapping[Hashable, NDArray[Any]], n: int) -> FloatArray:
-    """Return columns of n values as a table, or name a bad value."""
+    """Return columns of n values as a table, or raise an error naming a bad value."""
     table = np.empty((n, len(columns)))
     for j, (name, values) in enumerate(columns.items()):
         table[:, j] = check_column(name, values, _LEARNER, missing=True)

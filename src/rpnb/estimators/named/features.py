@@ -1,13 +1,12 @@
 """Observations as mappings from names to numbers, for a classifier that takes rows.
 
-Features may appear at any time, be absent, and come in any order. The projection's row
-of a feature is a function of the seed and the name, so a prediction does not depend on
-which features came first: an observation is projected by the rows of its own features,
-in the order of their numbers. A feature that is absent is zero.
+Features may appear at any time, be absent, and come in any order. A feature's row of
+the projection is a function of the seed and the name, so a prediction does not depend
+on which features appeared first: an observation is projected by the rows of the
+features it has, in the order of their numbers. An absent feature is zero.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,50 +16,56 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.by_feature import add_features, draw_features, projection_of
 from rpnb.core.projection.record import make_projection
 from rpnb.estimators.checks.feature_names import feature_number
-from rpnb.estimators.checks.named_values import check_column, check_values
+from rpnb.estimators.checks.named_values import (
+    check_column,
+    check_values,
+    values_of,
+)
 from rpnb.estimators.classifier import RPNBClassifier
+from rpnb.estimators.protocol import initialise
 
 _LEARNER = RPNBClassifier.__name__
-_ANY_NUMBER = 0  # of the feature that stands in where an observation has none
+_ANY_NUMBER = 0  # of the placeholder for an observation without features
 
 
 class NamedFeatures:
     """The features of a classifier by name: all known ones, and those in use now.
 
-    The classifier has seen nothing. It begins here, for the features of the first
-    observation, and then takes rows of whatever features `row` or `table` made last.
+    The classifier must be new. It is initialised here with the features of the first
+    observation, and then accepts rows with the features that `row` or `table` used
+    last.
     """
 
     def __init__(self, classifier: RPNBClassifier, first: Iterable[Hashable]) -> None:
         names = list(first)
         numbers = {name: feature_number(name) for name in names}
-        classifier._initialise(max(len(names), 1), np.zeros(0, np.int64))
+        initialise(classifier, max(len(names), 1), np.zeros(0, np.int64))
         recipe = classifier._state.projection
         no_features = np.zeros(0, np.uint64)
         self.classifier = classifier
         self._rows = draw_features(
             recipe.distribution, recipe.seed, recipe.K, recipe.q, no_features
         )
-        # A name's number, and the place of its row among those drawn.
+        # A name's number, and the position of its row among those drawn.
         self._known: dict[Hashable, tuple[int, int]] = {}
         self._by_number: dict[int, tuple[Hashable]] = {}
         self._names: tuple[Hashable, ...] = ()
-        self._values: Callable[[Any], tuple[Any, ...]] = _no_values
+        self._values: Callable[[Any], tuple[Any, ...]] = values_of(())
         self._add_features(numbers)
         self._use_features(names)
 
     @property
     def names(self) -> list[Hashable]:
-        """The features seen so far, in the order of their appearance."""
+        """Features seen so far, in the order of their appearance."""
         return list(self._known)
 
     @property
     def row_names(self) -> tuple[Hashable, ...]:
-        """The features of the rows that the classifier now takes, in their order."""
+        """Features of the rows that the classifier currently accepts, in order."""
         return self._names
 
     def row(self, x: Mapping[Hashable, Any]) -> FloatArray:
-        """Return an observation as the row (p,) that the classifier now takes."""
+        """Return an observation as a row (p,) that the classifier now accepts."""
         if len(x) == len(self._names):
             try:
                 values = self._values(x)
@@ -69,12 +74,12 @@ class NamedFeatures:
             else:
                 return _numbers(self._names, values)
         names = tuple(x)
-        _numbers(names, tuple(x.values()))  # before anything is remembered
+        _numbers(names, tuple(x.values()))  # before anything changes
         self._switch_to(names)
         return _numbers(self._names, self._values(x))
 
     def table(self, columns: Mapping[Hashable, NDArray[Any]], n: int) -> FloatArray:
-        """Return columns of n rows as the table (n, p) that is now taken."""
+        """Return columns of n rows as a table (n, p) that it now accepts."""
         numbers = {
             name: check_column(name, values, _LEARNER, missing=False)
             for name, values in columns.items()
@@ -95,11 +100,11 @@ class NamedFeatures:
         self, columns: Mapping[Hashable, NDArray[Any]], n: int, y: NDArray[Any]
     ) -> None:
         """Learn n observations, given as columns, with labels y (n,)."""
-        # As plain values, whose type does not depend on the kind of the series.
+        # As plain values, whose type does not depend on the kind of series.
         self.classifier.partial_fit(self.table(columns, n), list(y))
 
     def _switch_to(self, names: tuple[Hashable, ...]) -> None:
-        """Let the classifier accept rows of these features, known or new."""
+        """Make the classifier accept rows of these features, known or new."""
         new = [name for name in names if name not in self._known]
         if new:
             self._add_features({name: feature_number(name) for name in new})
@@ -122,7 +127,7 @@ class NamedFeatures:
         add_features(self._rows, np.array(list(numbers.values()), np.uint64))
 
     def _use_features(self, names: Iterable[Hashable]) -> None:
-        """Let the classifier accept rows of these known features, ordered by number."""
+        """Make the classifier accept rows of these known features, sorted by number."""
         ordered = sorted(names, key=self._known.__getitem__)
         if ordered:
             places = [self._known[name][1] for name in ordered]
@@ -132,33 +137,14 @@ class NamedFeatures:
             projection = make_projection(
                 rows.distribution, rows.seed, number, rows.K, rows.q
             )
-        self.classifier._set_projection(projection)
+        # The statistics are those of projected rows and need no change: the rows of the
+        # new projection are drawn from the same seed.
+        self.classifier._state.projection = projection
+        self.classifier.n_features_in_ = projection.features.shape[0]
         self._names = tuple(ordered)
-        self._values = _getter(self._names)
-
-
-def _getter(names: tuple[Hashable, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that takes these names' values out of a mapping."""
-    if len(names) > 1:
-        return itemgetter(*names)
-    return _no_values if not names else _OneValue(names[0])
-
-
-def _no_values(_x: Any) -> tuple[Any, ...]:
-    # Of a feature that is not there, which leaves no trace.
-    return (0.0,)
-
-
-class _OneValue:
-    """What itemgetter would be if it gave a tuple also of one value."""
-
-    def __init__(self, name: Hashable) -> None:
-        self._name = name
-
-    def __call__(self, x: Any) -> tuple[Any, ...]:
-        return (x[self._name],)
+        self._values = values_of(self._names)
 
 
 def _numbers(names: tuple[Hashable, ...], values: tuple[Any, ...]) -> FloatArray:
-    """Return the values of one observation as numbers, or name the one that is none."""
+    """Return the values of one observation as numbers, or raise naming a bad one."""
     return check_values(names, values, _LEARNER, missing=False)

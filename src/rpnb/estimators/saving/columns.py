@@ -1,6 +1,6 @@
-"""What a model file holds of tables: the kinds of columns, and known categories.
+"""Columns in model files: the kinds of columns, and known categories.
 
-A file of a model whose columns are all numbers has nothing of it.
+The file of a model whose columns are all numbers has none of these entries.
 """
 
 from typing import Any, Final, NamedTuple
@@ -13,7 +13,7 @@ from rpnb.core.columns.categories import (
     LOOKS,
     MOST_CATEGORIES,
     MOST_INDICATORS,
-    NUMBER,
+    ORDERED,
     SHARED_PLACES,
     Categories,
     KeptRows,
@@ -31,7 +31,7 @@ from rpnb.estimators.saving.schema import (
     reals,
 )
 
-#: What a model file calls the kinds of columns, and the beginning of its arrays' names.
+#: Entry of the kinds of columns in a model file, and the prefix of their arrays.
 ENTRY: Final = "columns"
 _PREFIX: Final = f"{ENTRY}."
 _KEYS: Final = {"kinds", "layout", "frequencies", "final"}
@@ -44,7 +44,7 @@ class SavedColumns(NamedTuple):
     layout: Layout | None
     """None without categories"""
     final: bool
-    """whether the layout is chosen for good"""
+    """whether the layout is final"""
 
     @property
     def width(self) -> int:
@@ -54,8 +54,12 @@ class SavedColumns(NamedTuple):
         return self.categories(0).width
 
     def categories(self, M: int) -> Categories:
-        """Return categories of this layout that know nothing yet."""
-        found = Categories(self.columns.categories, self.columns.width, M, self.layout)
+        """Return empty categories with this layout."""
+        columns = self.columns
+        found = Categories(
+            *(columns.categories, columns.width, M, self.layout),
+            orders=columns.orders_of_categories,
+        )
         if self.final:
             found.kept = None
         return found
@@ -64,10 +68,12 @@ class SavedColumns(NamedTuple):
 def with_columns(
     saved: SavedEstimator, columns: Columns | None, categories: Categories | None
 ) -> SavedEstimator:
-    """Return what a model file holds of a model of these columns."""
+    """Return the content of a model file with these columns added."""
     if columns is None:
         return saved
     entry: dict[str, Any] = {"kinds": list(columns.kinds)}
+    if columns.orders:
+        entry["orders"] = [list(order) for order in columns.orders]
     arrays: dict[str, NDArray[Any]] = {}
     if categories is not None:
         entry |= {
@@ -103,31 +109,44 @@ def _to_arrays(categories: Categories) -> dict[str, NDArray[Any]]:
 
 
 def saved_columns(saved: SavedEstimator) -> SavedColumns | None:
-    """Return what a file says about columns, None if all of its columns are numbers."""
+    """Return a file's entries about columns, None if all columns are numbers."""
     entry = saved.state.get(ENTRY)
     if entry is None:
         return None
     kinds = entry["kinds"]
     if type(kinds) is not list or len(kinds) != saved.n_features:
-        raise ValueError(f"its columns have no {saved.n_features} kinds")
-    columns = Columns(tuple(kinds))
+        raise ValueError(f"its columns must have {saved.n_features} kinds")
+    columns = Columns(tuple(kinds), _saved_orders(entry))
     if not columns.categories:
         if entry.keys() != {"kinds"}:
             raise ValueError("its columns have a layout, but no categories")
         return SavedColumns(columns, None, final=True)
-    if entry.keys() != _KEYS:
+    if entry.keys() - {"orders"} != _KEYS:
         raise ValueError(f"its columns must have {sorted(_KEYS)}")
     layout, B, final = entry["layout"], entry["frequencies"], entry["final"]
     if (
         type(layout) is not list
         or len(layout) != len(columns.categories)
-        or not all(type(k) is int and NUMBER <= k <= MOST_INDICATORS for k in layout)
+        or not all(type(k) is int and ORDERED <= k <= MOST_INDICATORS for k in layout)
+        or [k == ORDERED for k in layout]
+        != [len(order) > 0 for order in columns.orders_of_categories]
         or type(B) is not int
         or not 1 <= B < GROUPS
         or type(final) is not bool
     ):
-        raise ValueError("its categories have no layout")
+        raise ValueError("its categories have an invalid layout")
     return SavedColumns(columns, Layout(tuple(layout), B), final)
+
+
+def _saved_orders(entry: dict[str, Any]) -> tuple[tuple[float, ...], ...]:
+    """Return the orders of categories in a file; () if it has none."""
+    orders = entry.get("orders", [])
+    if type(orders) is not list or not all(
+        type(order) is list and all(type(each) is float for each in order)
+        for order in orders
+    ):
+        raise ValueError("the orders of its categories must be lists of numbers")
+    return tuple(tuple(order) for order in orders)
 
 
 def array_names(found: SavedColumns) -> set[str]:
@@ -138,7 +157,7 @@ def array_names(found: SavedColumns) -> set[str]:
 
 
 def without_columns(saved: SavedEstimator) -> SavedEstimator:
-    """Return what a model file holds besides columns."""
+    """Return the content of a model file without its columns."""
     return saved._replace(
         state={name: value for name, value in saved.state.items() if name != ENTRY},
         arrays={
@@ -150,7 +169,7 @@ def without_columns(saved: SavedEstimator) -> SavedEstimator:
 
 
 def check_categories(saved: SavedEstimator, found: SavedColumns) -> Categories | None:
-    """Return the categories of a file, whose arrays are checked here."""
+    """Check and return the categories of a file."""
     if found.layout is None:
         return None
     M = saved.classes.shape[0]
@@ -190,7 +209,7 @@ def _first(shapes: dict[str, tuple[int, ...]], name: str) -> int:
 
 
 def _fill(categories: Categories, arrays: dict[str, NDArray[Any]]) -> None:
-    """Fill in what is known, which must fit together."""
+    """Fill in the arrays of a file, which must be consistent."""
     sizes = arrays["known"].tolist()
     _require(sum(sizes) == arrays["keys"].shape[0], "known")
     keys = arrays["keys"].tolist()

@@ -1,18 +1,23 @@
-"""What a model file holds of an estimator, and how parameters become JSON."""
+"""Estimators in model files, and the conversion of parameters to JSON."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
-from os import PathLike
-from typing import IO, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rpnb._version import __version__
 from rpnb.estimators.checks.labels import LabelArray
-from rpnb.estimators.saving.files import ModelFileError, ModelReader, write_model
+from rpnb.estimators.saving.files import (
+    ModelFileError,
+    ModelReader,
+    ModelSource,
+    name_of,
+    write_model,
+)
 from rpnb.estimators.saving.schema import MOST_FEATURES
 
 _KEYS: Final = {
@@ -21,7 +26,7 @@ _KEYS: Final = {
     *("state", "state_version"),
 }
 _LABEL_DTYPE: Final = re.compile(r"\|b1|[<>|][iuf][1248]|<f16|[<>]U\d{1,9}|\|O")
-#: Bytes that labels may take as an array: their type says how long the longest may be.
+#: Largest size of the labels as an array; their dtype gives the longest label.
 _MOST_LABEL_BYTES: Final = 1 << 26
 
 
@@ -41,19 +46,19 @@ class SavedEstimator(NamedTuple):
     arrays: Mapping[str, NDArray[Any]]
     """the part of its state that is arrays"""
     state_version: int
-    """of parameters, state and arrays, raised by one when what is saved changes"""
+    """version of parameters, state and arrays; raised when the format changes"""
     rpnb_version: str = __version__
-    """of the package that wrote the file"""
+    """version of the package that wrote the file"""
 
 
 def write_estimator(
-    path: str | PathLike[str] | IO[bytes],
+    path: ModelSource,
     saved: SavedEstimator,
     *,
     attached: Mapping[str, Any] | None = None,
     key: bytes | None = None,
 ) -> None:
-    """Write a model file, whole or not at all."""
+    """Write a model file atomically."""
     if saved.n_features > MOST_FEATURES:
         raise ValueError(
             f"a model of more than {MOST_FEATURES} features cannot be saved, got "
@@ -75,22 +80,22 @@ def write_estimator(
 
 
 def read_estimator(
-    path: str | PathLike[str],
+    path: ModelSource,
     estimator: str,
     key: bytes | None = None,
     array_names: Callable[[SavedEstimator], Collection[str] | None] = lambda _: None,
 ) -> SavedEstimator:
     """Read a model file, which must hold an estimator of this class.
 
-    `array_names` is asked, before any array is read, which arrays the estimator must
+    `array_names` returns, before any array is read, which arrays the estimator must
     have; None stands for any.
     """
     with ModelReader(path) as file, report_damage(path):
         written_by = file.metadata.get("estimator")
         if written_by != estimator:
             raise ModelFileError(
-                f"{path} holds a {written_by}, not a {estimator}: load it with "
-                f"{written_by}.load"
+                f"{name_of(path)} holds a {written_by}, not a {estimator}: load it "
+                f"with {written_by}.load"
             )
         saved = _saved_without_arrays(file.metadata)
         names = array_names(saved)
@@ -100,10 +105,10 @@ def read_estimator(
 
 
 def _saved_without_arrays(metadata: dict[str, Any]) -> SavedEstimator:
-    """Return what the metadata of a file say, or raise an error that names the key."""
+    """Return the content of a file's metadata, or raise an error that names the key."""
     unknown = sorted(set(metadata) - _KEYS)
     if unknown:
-        raise ValueError(f"its metadata have {unknown[0]!r}, which no model has")
+        raise ValueError(f"its metadata have an unknown key {unknown[0]!r}")
     for name in sorted(_KEYS - set(metadata)):
         raise KeyError(name)
     for name in ("parameters", "state"):
@@ -129,7 +134,7 @@ def _saved_without_arrays(metadata: dict[str, Any]) -> SavedEstimator:
 
 
 def _labels(labels: Any, dtype: Any) -> LabelArray:
-    """Return the classes of a model: labels of the given type, sorted, none twice."""
+    """Return the classes of a model: sorted, unique labels of the given type."""
     if type(labels) is not list or not labels:
         raise TypeError("its classes are not a list of labels")
     if type(dtype) is not str or _LABEL_DTYPE.fullmatch(dtype) is None:
@@ -153,7 +158,7 @@ def _feature_names(names: Any, p: int) -> NDArray[Any] | None:
     if names is None:
         return None
     if type(names) is not list or not all(type(name) is str for name in names):
-        raise TypeError("feature_names_in is not a list of texts")
+        raise TypeError("feature_names_in is not a list of strings")
     if len(names) != p:
         raise ValueError(f"feature_names_in has {len(names)} names for {p} features")
     return np.array(names, dtype=object)
@@ -178,8 +183,8 @@ def _state_version(metadata: Mapping[str, Any]) -> int:
 
 
 @contextmanager
-def report_damage(path: str | PathLike[str]) -> Iterator[None]:
-    """Turn errors that wrong content of a model file leads to into ModelFileError."""
+def report_damage(path: ModelSource) -> Iterator[None]:
+    """Turn errors caused by invalid content of a model file into ModelFileError."""
     try:
         yield
     except ModelFileError:
@@ -196,22 +201,25 @@ def report_damage(path: str | PathLike[str]) -> Iterator[None]:
         ZeroDivisionError,
     ) as error:
         raise ModelFileError(
-            f"{path} is damaged: {type(error).__name__}: {error}"
+            f"{name_of(path)} is damaged: {type(error).__name__}: {error}"
         ) from error
 
 
 def check_parameters(given: Mapping[str, Any], known: Collection[str]) -> None:
-    """Refuse parameters of a file that are not written, or a seed that is none."""
+    """Refuse parameters that files never contain, and invalid seeds."""
     for name in given:
         if name not in known:
             raise TypeError(f"it has a parameter {name!r}, which is not kept in files")
     seed = given.get("random_state", 0)
     if type(seed) is not int or seed < 0:
         raise ValueError(f"its random_state is {seed!r}")
+    shuffle = given.get("shuffle", True)
+    if type(shuffle) is not bool:
+        raise ValueError(f"its shuffle is {shuffle!r}")
 
 
 def parameters_to_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters as JSON values; what is no seed is left out as one."""
+    """Return the parameters as JSON values; a seed that is not a number is left out."""
     return {
         name: _as_json(value)
         for name, value in parameters.items()
@@ -225,7 +233,7 @@ def _is_seed(value: Any) -> bool:
 
 
 def _as_json(value: Any) -> Any:
-    """Return a NumPy scalar, or a number such as a fraction, as Python's own."""
+    """Return a NumPy scalar, or a number such as a fraction, as a Python number."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Real) and not isinstance(value, int | float):

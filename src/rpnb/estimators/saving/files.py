@@ -1,10 +1,10 @@
-"""Saving and loading: arrays and JSON in one file, no pickle, never half written.
+"""Model files: arrays and JSON in one archive, no pickle, written atomically.
 
 A model file is an uncompressed `.npz` archive: NumPy arrays, one entry `metadata.json`
-that says what it is, and as the last entry `digest.json`, a SHA-256 over all others,
-with a signature (HMAC-SHA-256) if it was written with a key. Nothing in a file is taken
-on trust: entries are as long as the file has bytes for them, an array has as many bytes
-as its shape asks for, and what no model has is refused before it is read.
+that describes them, and as the last entry `digest.json`, a SHA-256 over all others,
+with a signature (HMAC-SHA-256) if it was written with a key. Nothing in a file is
+trusted: entries must lie within the file, an array must have as many bytes as its shape
+requires, and unknown entries are refused before they are read.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Final, NamedTuple, NoReturn, Self
+from typing import IO, Any, Final, NamedTuple, NoReturn, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,19 +26,19 @@ from numpy.typing import NDArray
 from rpnb.atomic import open_atomic
 
 FORMAT: Final = "rpnb-model"
-#: 2 since there is a digest; files of format 1 have none.
-FORMAT_VERSION: Final = 2
-#: JSON entries that may be added to a model, such as how a file's labels were read.
+FORMAT_VERSION: Final = 1
+#: JSON entries that may be attached to a model, such as how labels were read from a
+#: file.
 ATTACHMENTS: Final = ("encoder", "spark")
-#: Bytes of a key, at least.
+#: Smallest length of a key in bytes.
 SHORTEST_KEY: Final = 16
-#: Bytes of a JSON entry, at most: parsed, it takes twenty times as much memory.
+#: Largest size of a JSON entry in bytes: parsed, it takes twenty times as much memory.
 LONGEST_JSON: Final = 1 << 25
 _METADATA: Final = "metadata.json"
 _DIGEST: Final = "digest.json"
 _ARRAY: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)\.npy", re.ASCII)
 _CHUNK: Final = 1 << 20
-# The end of an archive without comment, which also says how many entries there are.
+# The end record of an archive without comment, which also counts its entries.
 _END: Final = b"PK\5\6"
 _END_SIZE: Final = 22
 _MOST_ENTRIES: Final = 1000
@@ -50,9 +50,9 @@ _HEADER: Final = re.compile(
     r"'shape': \(((?:[0-9]{1,19}, ?)*[0-9]{0,19})\), \} *\n",
     re.ASCII,
 )
-# What reading a damaged archive raises: a flipped bit may ask for a password
-# (RuntimeError), for another compression (zlib.error, NotImplementedError) or for a
-# place before the beginning of the file (OSError).
+# Exceptions from reading a damaged archive: a flipped bit may require a password
+# (RuntimeError), another compression (zlib.error, NotImplementedError) or an offset
+# before the beginning of the file (OSError).
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -64,8 +64,23 @@ _DAMAGE = (
 )
 
 
+#: Where a model is read from, or written to: a path, or a binary file that can seek.
+ModelSource: TypeAlias = str | os.PathLike[str] | IO[bytes]
+
+
 class ModelFileError(ValueError):
-    """A file that is not a model this version of rpnb can load."""
+    """A file that is not a model which this version of rpnb can load.
+
+    Examples
+    --------
+    >>> import io
+    >>> import rpnb
+    >>> try:
+    ...     rpnb.load(io.BytesIO(b"no model"))
+    ... except rpnb.ModelFileError as error:
+    ...     print(str(error).partition(":")[0])
+    the model file is not a complete rpnb model file
+    """
 
 
 class ModelContent(NamedTuple):
@@ -74,24 +89,31 @@ class ModelContent(NamedTuple):
     metadata: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
     attached: dict[str, Any]
-    """JSON entries that belong to the model and are not part of it"""
+    """JSON entries attached to the model"""
+
+
+def name_of(path: ModelSource) -> str | Path:
+    """Return the name of a model file in messages."""
+    if isinstance(path, str | os.PathLike):
+        return Path(path)
+    return "the model file"
 
 
 # Writing
 
 
 def write_model(
-    path: str | os.PathLike[str] | IO[bytes],
+    path: ModelSource,
     metadata: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
     *,
     attached: Mapping[str, Any] | None = None,
     key: bytes | None = None,
 ) -> None:
-    """Write a model file, whole or not at all: see `rpnb.atomic`.
+    """Write a model file atomically; see `rpnb.atomic`.
 
-    An open file is written to as it is, for those who name it when it is whole. With a
-    key the file is signed; `attached` are JSON entries, named in `ATTACHMENTS`.
+    An open file is written to directly, for callers that rename it when it is complete.
+    With a key the file is signed; `attached` are JSON entries, named in `ATTACHMENTS`.
     """
     key = check_key(key)
     header = {"format": FORMAT, "format_version": FORMAT_VERSION, **metadata}
@@ -135,11 +157,11 @@ def _to_json(value: Any, *, sort_keys: bool = True) -> bytes:
 
 
 def check_key(key: Any) -> bytes | None:
-    """Return the key, None for none, or say what a key must be."""
+    """Return the key, or None if there is none; refuse invalid keys."""
     if key is None:
         return None
     if not isinstance(key, bytes) or len(key) < SHORTEST_KEY:
-        # Not the key itself: messages end in logs.
+        # Without the key itself: messages end up in logs.
         given = f"{len(key)} bytes" if isinstance(key, bytes) else type(key).__name__
         raise ValueError(
             f"key must be bytes, at least {SHORTEST_KEY} of them, such as "
@@ -149,7 +171,7 @@ def check_key(key: Any) -> bytes | None:
 
 
 class _HashedWriter:
-    """A file to write to, with the SHA-256 of what has been written."""
+    """A file opened for writing, with the SHA-256 of what has been written."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -161,7 +183,7 @@ class _HashedWriter:
 
 
 class _Digest:
-    """The SHA-256 of all entries: of their SHA-256 and names, as `sha256sum` prints."""
+    """SHA-256 over all entries: over their SHA-256 and names, as `sha256sum` prints."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
@@ -170,7 +192,7 @@ class _Digest:
         self._hash.update(f"{digest.hex()}  {name}\n".encode())
 
     def values(self, key: bytes | None) -> dict[str, str]:
-        """Return what a file says of its content; with a key it is signed."""
+        """Return the digest entry of a file, with a signature if there is a key."""
         found = {"sha256": self._hash.hexdigest()}
         if key is not None:
             message = FORMAT.encode() + b"\0" + self._hash.digest()
@@ -182,31 +204,29 @@ class _Digest:
 
 
 def read_model(
-    path: str | os.PathLike[str], key: bytes | None = None
+    path: ModelSource, key: bytes | None = None
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the metadata and the arrays of a model file, or raise ModelFileError."""
     with ModelReader(path) as file:
         return file.read(key)[:2]
 
 
-def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the metadata of a model file alone: nothing else has been verified."""
+def read_metadata(path: ModelSource) -> dict[str, Any]:
+    """Return only the metadata of a model file; nothing else is verified."""
     with ModelReader(path) as file:
         return file.metadata
 
 
-def read_attached(
-    path: str | os.PathLike[str], name: str, key: bytes | None = None
-) -> Any:
-    """Return a JSON entry that was added to a model file, None if there is none."""
+def read_attached(path: ModelSource, name: str, key: bytes | None = None) -> Any:
+    """Return a JSON entry attached to a model file, None if there is none."""
     with ModelReader(path) as file:
         return file.read(key).attached.get(name)
 
 
 class ModelReader:
-    """An open model file: its metadata at once, the rest by `read`.
+    """An open model file: reads its metadata at once, the rest with `read`.
 
-    The file may have any content: whatever is wrong with it is a ModelFileError.
+    The file may have any content; any fault raises ModelFileError.
     """
 
     metadata: dict[str, Any]
@@ -214,18 +234,30 @@ class ModelReader:
     array_names: list[str]
     """the arrays that the file has"""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = Path(path)
-        self._file = self._path.open("rb")
+    def __init__(self, path: ModelSource) -> None:
+        self._path = name_of(path)
+        if isinstance(path, str | os.PathLike):
+            self._file: IO[bytes] = Path(path).open("rb")  # noqa: SIM115 - closed by `_close`
+            self._start = None
+        else:
+            self._file = path
+            self._start = path.tell()
         try:
             self._open()
         except BaseException:
-            self._file.close()
+            self._close()
             raise
+
+    def _close(self) -> None:
+        """Close the file, or restore the position of a file that was already open."""
+        if self._start is None:
+            self._file.close()
+        else:
+            self._file.seek(self._start)
 
     def _open(self) -> None:
         try:
-            self._size = os.fstat(self._file.fileno()).st_size
+            self._size = self._file.seek(0, os.SEEK_END)
             self._check_end()
             self._archive = zipfile.ZipFile(self._file)
             self._entries = self._check_directory(self._archive.infolist())
@@ -252,20 +284,20 @@ class ModelReader:
         _error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
-        self._file.close()
+        self._close()
 
     def _damaged(self, what: object) -> NoReturn:
         cause = what if isinstance(what, BaseException) else None
         raise ModelFileError(f"{self._path} is damaged: {what}") from cause
 
     def _check_end(self) -> None:
-        """Refuse what does not end as an archive, or has a directory beyond measure."""
+        """Refuse a file that does not end as an archive, or with a large directory."""
         self._file.seek(max(self._size - _END_SIZE, 0))
         end = self._file.read(_END_SIZE)
         if len(end) < _END_SIZE or end[:4] != _END or end[-2:] != b"\0\0":
             raise ModelFileError(
-                f"{self._path} is not a whole rpnb model file: it is another kind of "
-                "file, or was cut off"
+                f"{self._path} is not a complete rpnb model file: it is another kind "
+                "of file, or was cut off"
             )
         entries = int.from_bytes(end[10:12], "little")
         directory = int.from_bytes(end[12:16], "little")
@@ -277,7 +309,7 @@ class ModelReader:
     def _check_directory(
         self, directory: list[zipfile.ZipInfo]
     ) -> dict[str, zipfile.ZipInfo]:
-        """Return the entries by name; they must be stored as they are, each once."""
+        """Return the entries by name; they must be uncompressed and unique."""
         entries: dict[str, zipfile.ZipInfo] = {}
         for info in directory:
             if info.filename in entries:
@@ -296,7 +328,7 @@ class ModelReader:
         return entries
 
     def _check_header(self) -> None:
-        """Refuse what is not a model file of this format, or of a later version."""
+        """Refuse other files, and model files of a later version."""
         metadata: Any = self.metadata
         if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
             raise ModelFileError(f"{self._path} is an archive, but not an rpnb model")
@@ -331,7 +363,7 @@ class ModelReader:
                 self._damaged(f"it has an array {name!r}, which no such model has")
 
     def read(self, key: bytes | None = None) -> ModelContent:
-        """Read the rest, and verify digest and, with a key, the signature.
+        """Read the rest and verify the digest and, with a key, the signature.
 
         Raises
         ------
@@ -367,12 +399,10 @@ class ModelReader:
         return ModelContent(self.metadata, arrays, attached)
 
     def _verify(self, stated: Any, digest: _Digest, key: bytes | None) -> None:
-        """Compare what the file says of its content with what was found."""
+        """Compare the digest in the file with the computed one."""
         found = digest.values(key)
         if stated is None:
-            if self.metadata["format_version"] > 1:
-                self._damaged(f"{_DIGEST} is missing")
-            stated = {"sha256": found["sha256"]}
+            self._damaged(f"{_DIGEST} is missing")
         if (
             not isinstance(stated, dict)
             or not set(stated) <= {"sha256", "hmac_sha256"}
@@ -382,8 +412,8 @@ class ModelReader:
             or stated.get("sha256") != found["sha256"]
         ):
             self._damaged(
-                "its parts are not those that were saved together: their SHA-256 is "
-                "not the one in the file"
+                "its parts were not saved together: their SHA-256 is not the one in "
+                "the file"
             )
         if key is None:
             return
@@ -403,7 +433,7 @@ class ModelReader:
         return json.loads(content, parse_constant=_refuse_constant)
 
     def _array(self, name: str, hashed: Any) -> NDArray[Any]:
-        """Return an array, which takes no more memory than the entry has bytes.
+        """Return an array, using no more memory than the entry has bytes.
 
         Its bytes are added to a hash.
         """
@@ -428,7 +458,7 @@ class ModelReader:
             values = np.empty(count, dtype)
             octets = values.view(np.uint8)
             done = 0
-            # Reading to the end makes the archive verify the checksum.
+            # Reading to the end makes the archive module verify the checksum.
             while chunk := entry.read(_CHUNK):
                 hashed.update(chunk)
                 octets[done : done + len(chunk)] = np.frombuffer(chunk, np.uint8)
@@ -440,7 +470,7 @@ class ModelReader:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def checked_array(
@@ -449,7 +479,7 @@ def checked_array(
     dtype: type[np.generic],
     shape: tuple[int, ...],
 ) -> NDArray[Any]:
-    """Return one array of a model file, of the dtype and shape that it must have."""
+    """Return one array of a model file after checking its dtype and shape."""
     array = arrays.get(name)
     if array is None:
         raise ModelFileError(f"the model file is damaged: it has no array {name!r}")

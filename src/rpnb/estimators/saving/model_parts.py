@@ -1,4 +1,4 @@
-"""What a file holds of an RPNB model: the seed and the statistics, no projection."""
+"""RPNB models in files: the seed and the statistics, but no projections."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.bayes.model import Model, arrange_classes, refresh_all
-from rpnb.core.calibration.mixture import Calibration, new_calibration
+from rpnb.core.calibration import Calibration, new_calibration
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.record import fingerprint
 from rpnb.estimators.saving.files import ModelFileError
@@ -52,7 +52,7 @@ def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any
 
 
 def model_schema(K: int, q: int, M: int, *, calibrated: bool) -> StateSchema:
-    """Return what a file of K members of dimension q and M classes must hold."""
+    """Return the schema of a file with K members of dimension q and M classes."""
     values = {
         "seed": SEED,
         "q": ValueSchema(int, q, q),
@@ -79,9 +79,9 @@ def model_schema(K: int, q: int, M: int, *, calibrated: bool) -> StateSchema:
 def model_from_arrays(
     template: Model, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int
 ) -> Model:
-    """Return the model of M classes that `model_to_arrays` made arrays of.
+    """Return the model of M classes from the arrays of `model_to_arrays`.
 
-    `template` has the parameters and the seed of the model and no class.
+    `template` has the parameters and the seed of the model, but no classes.
     """
     state = arrange_classes(template, np.full(M, -1))
     state.moments.weight[:] = arrays["weight"]
@@ -93,9 +93,9 @@ def model_from_arrays(
     state.n_updates = metadata["n_updates"]
     if fingerprint(state.projection) != metadata["fingerprint"]:
         raise ModelFileError(
-            "the projections drawn from the file's seed are not those it was saved "
-            "with: the file is damaged, or from a version of rpnb that draws them "
-            "otherwise"
+            "the projections drawn from the file's seed are not those of the saved "
+            "model: the file is damaged, or from a version of rpnb that draws them "
+            "differently"
         )
     if state.scale is not None:
         state.scale = scale_from_arrays(arrays)

@@ -1,21 +1,21 @@
-"""A learner inside another, in one model file: parameters, state and schema."""
+"""Nested learners in one model file: parameters, state and schema."""
 
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.registry import find_learner
+from rpnb.estimators.saving.fitted import new_model
 from rpnb.estimators.saving.schema import StateSchema, ValueSchema
-from rpnb.estimators.stream.learner import Shapes, StreamLearner
+from rpnb.estimators.stream.learner import Learner, Shapes
 
-# Names in model files: of what belongs to the inner learner, and its state's version.
+# Prefix of the inner learner's entries in model files, and name of its state version.
 _PREFIX: Final = "learner."
 _VERSION: Final = "learner_state_version"
-# A learner that holds another is in a layer above this one: imported if a file has it.
+# Wrappers are in a layer above this one, so they are imported only when needed.
 _HOLDERS: Final = {"StreamPipeline": "rpnb.preprocessing"}
 
 
@@ -28,7 +28,7 @@ def learner_to_json(learner: Any) -> dict[str, Any]:
 
 
 def learner_from_json(given: Mapping[str, Any]) -> Any:
-    """Return the learner, which has seen nothing, that `learner_to_json` was given."""
+    """Return a new learner from the JSON values of `learner_to_json`."""
     name = given["estimator"]
     if name in _HOLDERS:
         estimator = getattr(import_module(_HOLDERS[name]), name)
@@ -37,50 +37,43 @@ def learner_from_json(given: Mapping[str, Any]) -> Any:
         if found is None:
             raise ValueError(f"there is no learner {name!r}")
         estimator = found.estimator
-    return estimator._from_saved_parameters(given["parameters"])
+    return new_model(estimator, given["parameters"])
 
 
 def export_learner(
-    learner: StreamLearner[Any], inner: Any
+    learner: Learner[Any], inner: Any
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return JSON values and arrays of the state of a learner."""
-    metadata, arrays = learner._export_state(inner)
-    version: Any = learner
-    return (
-        {_VERSION: version._state_version, **_prefixed(metadata)},
-        _prefixed(arrays),
-    )
+    metadata, arrays = learner.export(inner)
+    version = learner.state_version
+    return {_VERSION: version, **_prefixed(metadata)}, _prefixed(arrays)
 
 
 def learner_schema(
-    learner: StreamLearner[Any],
+    learner: Learner[Any],
     state: Mapping[str, Any],
     shapes: Shapes,
     M: int,
     p: int,
 ) -> StateSchema:
-    """Return what a file must hold of the state of a learner."""
-    version = learner._state_version  # type: ignore[attr-defined]
-    inner = learner._state_schema(_of_learner(state), _of_learner(shapes), M, p)
+    """Return the schema of a learner's state in a file."""
+    version = learner.state_version
+    inner = learner.schema(_of_learner(state), _of_learner(shapes), M, p)
     return StateSchema(
         _prefixed(inner.arrays),
         {_VERSION: ValueSchema(int, version, version), **_prefixed(inner.values)},
     )
 
 
-def import_learner(
-    learner: Any,
+def restore_learner(
+    learner: Learner[Any],
     classes: LabelArray,
     p: int,
     metadata: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
 ) -> Any:
     """Return the state of a learner with these classes and p features from a file."""
-    reader = clone(learner)
-    reader._set_classes(classes)
-    reader.n_features_in_ = p
-    M = classes.shape[0]
-    return reader._import_state(_of_learner(metadata), _of_learner(arrays), M, p)
+    return learner.restore(_of_learner(metadata), _of_learner(arrays), classes, p)
 
 
 def _prefixed(held: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +81,7 @@ def _prefixed(held: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_learner(held: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what belongs to the learner, by the names that it has there."""
+    """Return the entries of the inner learner, without their prefix."""
     return {
         name.removeprefix(_PREFIX): value
         for name, value in held.items()

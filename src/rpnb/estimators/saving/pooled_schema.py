@@ -1,8 +1,8 @@
-"""What a file holds of a pooled model: scale, members, pool, and how they fit together.
+"""Schema of pooled models in files: scale, members, pool, and their consistency.
 
 Each member has an entry in `MEMBER_SCHEMAS`: its record, the schema of its arrays, and
-a check of what ranges cannot say, such as that a counter of rows kept agrees with the
-counter of rows learned. A member without an entry cannot be loaded.
+a check of what ranges cannot express, such as that the counters of rows kept and of
+rows learned agree. A member without an entry cannot be loaded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,11 +11,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb._core import boosted
-from rpnb.core.pooled.algebra.blocks import padded
+from rpnb._core import boosted, forest
+from rpnb._core.pooled import Pending
 from rpnb.core.pooled.features import dense_columns
-from rpnb.core.pooled.late import Pending, block_rows
-from rpnb.core.pooled.member import Shape
+from rpnb.core.pooled.member import Shape, padded
 from rpnb.core.pooled.members import (
     binned_bayes,
     boosted_trees,
@@ -26,7 +25,6 @@ from rpnb.core.pooled.members import (
     shared_covariance,
     transitions,
 )
-from rpnb.core.pooled.members.forest import state as forest
 from rpnb.core.pooled.model import (
     MEMBERS,
     PooledModel,
@@ -68,10 +66,10 @@ class MemberSchema(NamedTuple):
     """What a file holds of a member."""
 
     record: type[Any]
-    """the member's state, a NamedTuple of arrays"""
+    """type of the member's state, a NamedTuple of arrays"""
     fields: Callable[[Shape, int, Shapes], Fields]
     """fields(shape, M, shapes) returns the schema of each array; `shapes` are those in
-    the file, for sizes that follow from nothing else"""
+    the file, for sizes that nothing else determines"""
     check: Callable[[Any], None] = lambda _: None
     """check(state) refuses arrays that contradict each other"""
 
@@ -88,10 +86,10 @@ def pooled_schema(
     *,
     varying: bool = False,
 ) -> StateSchema:
-    """Return what a file of these members, p features and M classes must hold.
+    """Return the schema of a file with these members, p features and M classes.
 
-    `dense` of its D projections are dense. There are members behind where labels come
-    late, unless their delays are `varying`.
+    `dense` of its D projections are dense. With a delay there are delayed copies of the
+    members, unless delays are `varying`.
     """
     shape = model_shape(p, D, window, delay, dense)
     names = members_for(names, shape)
@@ -113,7 +111,7 @@ def pooled_schema(
 
 
 def dense_in_file(state: Mapping[str, Any], p: int, D: int) -> int:
-    """Return how many of D projections are dense by a file, if it can be right."""
+    """Return how many of D projections are dense according to a file, if plausible."""
     dense = state.get("dense")
     if type(dense) is int and 8 <= dense <= D - 8 and dense % 8 == 0:
         return dense
@@ -123,7 +121,7 @@ def dense_in_file(state: Mapping[str, Any], p: int, D: int) -> int:
 def _parts(
     prefix: str, names: Sequence[str], shape: Shape, M: int, shapes: Shapes
 ) -> dict[str, Fields]:
-    """Return the schemas of scale, pool and members, whose names begin alike."""
+    """Return the schemas of scale, pool and members, whose names share a prefix."""
     K = sum(len(MEMBERS[name].OUTPUTS) for name in names)
     parts = {
         f"{prefix}scale": _scale_fields(shape.p, M),
@@ -152,9 +150,9 @@ def pooled_from_arrays(
     *,
     varying: bool = False,
 ) -> PooledModel:
-    """Return the model that arrays of a file make, which are as `pooled_schema` says.
+    """Return the model from the arrays of a file, which follow `pooled_schema`.
 
-    The projections are drawn anew from the seed.
+    The projections are drawn again from the seed.
     """
     shape = model_shape(p, D, window, delay, dense)
     _require(dense % 8 == 0, "dense")
@@ -173,7 +171,7 @@ def pooled_from_arrays(
 def _record(part: str, kind: type[Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
     try:
         return kind(**{name: arrays[f"{part}.{name}"] for name in kind._fields})
-    except ValueError as problem:  # what ranges and shapes cannot say
+    except ValueError as problem:  # what ranges and shapes cannot express
         raise ModelFileError(f"the model file is damaged: {problem}") from problem
 
 
@@ -184,7 +182,7 @@ def _records(
     seed: int,
     arrays: Mapping[str, NDArray[Any]],
 ) -> tuple[FeatureScale, list[Any], Pool]:
-    """Return scale, states of the members and pool, whose arrays fit together."""
+    """Return scale, states of the members and pool, checked for consistency."""
     states = []
     for name in names:
         schema = MEMBER_SCHEMAS[name]
@@ -230,6 +228,11 @@ def _pool_fields(K: int, M: int) -> Fields:
         "class_terms": reals(K + 1, M),
         "class_curvature": reals(K + 1, M, low=float(np.nextafter(0.0, 1.0))),
         "class_ridge": reals(K + 1, low=float(np.nextafter(0.0, 1.0))),
+        "mean_weights": reals(K, low=0.0),
+        "mean_terms": reals(K + 1, M),
+        "mix": reals(1, low=0.0, high=1.0),
+        "mix_curvature": reals(1, low=float(np.nextafter(0.0, 1.0))),
+        "class_weight": reals(M, low=0.0),
         "power": reals(1, low=LEAST_POWER, high=MOST_POWER),
         "power_curvature": reals(1, low=float(np.nextafter(0.0, 1.0))),
         "noise": reals(1, low=LEAST_NOISE, high=MOST_NOISE),
@@ -242,7 +245,7 @@ def _pool_fields(K: int, M: int) -> Fields:
 
 
 def _pending_fields(delay: int, p: int, M: int) -> Fields:
-    kept = delay + block_rows(delay)
+    kept = delay + Pending.block_rows(delay)
     return {
         "rows": reals(kept, p, nan=True),  # missing values
         "labels": indices(kept, below=M),
@@ -426,7 +429,7 @@ def _window_forest(shape: Shape, M: int, _shapes: Shapes) -> Fields:
     }
 
 
-def _check_window_forest(state: forest.ForestState) -> None:
+def _check_window_forest(state: forest.WindowForest) -> None:
     learned, start = int(state.clock[forest.LEARNED]), int(state.clock[forest.START])
     clock = "window_forest.clock"
     _require((np.delete(state.clock, forest.START) >= 0).all(), clock)
@@ -446,8 +449,10 @@ def _check_window_forest(state: forest.ForestState) -> None:
         _check_growing(state, int(place[-1]), learned, start)
 
 
-def _check_growing(state: forest.ForestState, k: int, learned: int, start: int) -> None:
-    """Refuse a tree that grows from other rows than those of the window."""
+def _check_growing(
+    state: forest.WindowForest, k: int, learned: int, start: int
+) -> None:
+    """Refuse a tree that is grown from rows outside the window."""
     R = state.window.shape[0]
     _require(max(1, learned - R) <= start <= learned, "window_forest.clock")
     n_nodes, n_leaves = int(state.n_nodes[k]), int(state.n_leaves[k])
@@ -461,9 +466,9 @@ def _check_growing(state: forest.ForestState, k: int, learned: int, start: int) 
 
 
 def _boosted_trees(shape: Shape, M: int, shapes: Shapes) -> Fields:
-    """Return the schema of rows and trees, of which a file holds as many as there are.
+    """Return the schema of rows and trees; the file determines how many there are.
 
-    How they fit together is checked where the state is made of them (snapshot.cpp).
+    Their consistency is checked where the state is created from them (snapshot.cpp).
     """
 
     def length(name: str, axis: int, most: int) -> int:
@@ -472,7 +477,7 @@ def _boosted_trees(shape: Shape, M: int, shapes: Shapes) -> Fields:
 
     p, byte, word = shape.p, np.uint8, np.int32
     Q = length("base", 0, boosted.MOST_CLASSES)
-    # A round may last while as many rows again arrive.
+    # As many rows again may arrive while a round of growing lasts.
     n = length("label", 0, 2 * boosted.rows_kept(p, 1))
     C, raw = length("margin", 1, 64), length("raw", 0, n)
     used, trees = length("leaf", 1, boosted.MOST_TREES), length("slot", 0, 101)
@@ -511,7 +516,7 @@ def _boosted_trees(shape: Shape, M: int, shapes: Shapes) -> Fields:
 def check_paired_tree(
     what: str, child: NDArray[Any], n_leaves: int, n_nodes: int
 ) -> None:
-    """Refuse nodes that are no binary tree with root 0.
+    """Refuse nodes that do not form a binary tree with root 0.
 
     `child` of a node is the number of its left child, the right one being the next, or
     −1 − l for leaf l. Only the first nodes may be known yet: the others, up to
@@ -545,7 +550,7 @@ MEMBER_SCHEMAS: Final[Mapping[str, MemberSchema]] = {
         fading_covariance.FadingCovariance, _fading_covariance, _check_fading_covariance
     ),
     "window_forest": MemberSchema(
-        forest.ForestState, _window_forest, _check_window_forest
+        forest.WindowForest, _window_forest, _check_window_forest
     ),
     "boosted_trees": MemberSchema(boosted_trees.BoostedTrees, _boosted_trees),
     "transitions": MemberSchema(transitions.Transitions, _transitions),

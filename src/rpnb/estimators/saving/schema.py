@@ -1,10 +1,10 @@
-"""What the state of an estimator must be, said once; what a file holds is held to it.
+"""Schemas of estimators' states, against which the content of files is checked.
 
 An estimator declares a `StateSchema`: for each array its type, its shape, and the range
 of its values (an index is below what it points into); for each JSON value its type and
-range. `check_arrays` and `check_values` refuse everything else, before anything is made
-of it. What no range can say, such as that nodes form a tree, estimators check
-themselves; `check_tree` is for those that have trees.
+range. `check_arrays` and `check_values` refuse everything else before it is used.
+Estimators check themselves what no range can express, such as that nodes form a tree;
+`check_tree` is for those with trees.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.saving.files import ModelFileError, checked_array
 
-#: Rows that a counter may have counted: far from where it would overflow.
+#: Largest value of a counter of rows, far below overflow.
 MOST_COUNTED: Final = 1 << 62
-#: Features that a model from a file may have. Files do not grow with the number of
-#: features, where projections are drawn anew; memory does.
+#: Largest number of features of a model from a file. Where projections are drawn again,
+#: memory grows with the number of features, but the file does not.
 MOST_FEATURES: Final = 1 << 24
 
 
@@ -115,7 +115,7 @@ def check_values(state: Mapping[str, Any], schema: StateSchema) -> None:
 def check_arrays(
     arrays: Mapping[str, NDArray[Any]], schema: StateSchema
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays in C order, or refuse what is not as the schema says."""
+    """Return the arrays in C order; refuse arrays that violate the schema."""
     found = {
         name: checked_array(arrays, name, rule.dtype, rule.shape)
         for name, rule in schema.arrays.items()
@@ -129,11 +129,11 @@ def check_arrays(
 def saturated(
     state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], schema: StateSchema
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return values and arrays as a model file may hold them.
+    """Return values and arrays limited to what a model file may hold.
 
-    A counter that has gone beyond the largest that a file may have, and a sum that has
-    overflowed, stay at their bounds. What has become undefined by that, as ∞ − ∞ is, is
-    0. Anything else is as it was.
+    Counters beyond the limit of a file, and sums that have overflowed, are set to their
+    bounds. Undefined values that result from overflow, such as ∞ − ∞, become 0.
+    Anything else is unchanged.
     """
     values = dict(state)
     for name, rule in schema.values.items():
@@ -153,7 +153,7 @@ def saturated(
 
 
 def _finite(array: NDArray[Any], rule: ArraySchema) -> NDArray[Any]:
-    """Return an array of floats that a file may hold, the same if it may be held."""
+    """Return an array of floats that a file may hold; the same object if unchanged."""
     undefined = np.isnan(array) & (not rule.nan)
     overflowed = np.isinf(array) & (not rule.infinite)
     if not undefined.any() and not overflowed.any():
@@ -182,11 +182,11 @@ def _check_names(given: Collection[str], known: Collection[str], what: str) -> N
 
 
 def _check_range(name: str, array: NDArray[Any], rule: ArraySchema) -> None:
-    """Refuse an array with a value that is not allowed, and say where."""
+    """Refuse an array with a value that is not allowed, naming its position."""
     if array.size == 0:
         return
     if array.dtype == np.bool_:
-        # A byte of a file may be anything; of a boolean only 0 and 1 have a meaning.
+        # A byte of a file may have any value, but a boolean must be 0 or 1.
         _refuse_where(name, array.view(np.uint8) > 1, array.view(np.uint8), "0 or 1")
         return
     if array.dtype.kind == "f":
@@ -212,11 +212,12 @@ def _refuse_where(
 
 
 def check_tree(what: str, left: IntArray, right: IntArray, n_leaves: int) -> None:
-    """Refuse nodes 0 … s − 1 that are no binary tree with root 0 and s + 1 leaves.
+    """Refuse nodes 0 … s − 1 that do not form a binary tree with s + 1 leaves.
 
-    A child r ≥ 0 is node r, and r < 0 leaf −1 − r. Nodes are numbered in the order in
-    which they were made, so a node comes after its parent: with that, and each node and
-    leaf being the child of one node, there is no cycle and nothing left over.
+    The root is node 0. A child r ≥ 0 is node r, and r < 0 is leaf −1 − r. Nodes are
+    numbered in order of creation, so a node comes after its parent. Together with each
+    node and leaf being the child of one node, this excludes cycles and unreachable
+    nodes.
     """
     s = left.shape[0]
     children = np.concatenate([left, right]).astype(np.int64)
@@ -232,5 +233,5 @@ def check_tree(what: str, left: IntArray, right: IntArray, n_leaves: int) -> Non
 
 
 def refuse_tree(what: str, why: str) -> None:
-    """Raise ModelFileError for a tree that is none."""
-    raise ModelFileError(f"the model file is damaged: {what} is no tree: {why}")
+    """Raise ModelFileError for an invalid tree."""
+    raise ModelFileError(f"the model file is damaged: {what} is not a tree: {why}")

@@ -1,1 +1,1 @@
-"""What every stream classifier does with the rows and labels that users give it."""
+"""The common part of all stream classifiers: input checks, labels, state."""

@@ -1,7 +1,7 @@
-"""A lock per model, so that no thread saves what another one is changing.
+"""A lock per model, so that no thread saves a model while another changes it.
 
-Learning leaves the interpreter to other threads. A model file that was written
-meanwhile would hold arrays of before and of after a row, or of neither.
+Learning releases the GIL. A model file written in the meantime could hold a mix of
+arrays from before and after a row.
 """
 
 import os
@@ -15,7 +15,7 @@ _making = threading.Lock()
 
 
 def lock_of(model: Any) -> "threading.RLock":
-    """Return the lock that is held while a model learns, or is saved."""
+    """Return the lock that is held while a model learns or is saved."""
     try:
         return _locks[model]
     except KeyError:
@@ -24,7 +24,7 @@ def lock_of(model: Any) -> "threading.RLock":
 
 
 def _forget_locks() -> None:
-    """Begin without locks in a fork: threads that hold some are not in it."""
+    """Drop all locks in a forked process, which lacks the threads that hold them."""
     global _making
     _locks.clear()
     _making = threading.Lock()

@@ -1,7 +1,7 @@
-"""How much the rows of each class weigh: the parameter `class_weight`.
+"""The parameter `class_weight`: weights of the classes.
 
-One implementation for all learners whose rows may weigh differently: what it returns
-multiplies the weights of the rows, before a learner sees them.
+One implementation for all learners that accept weights: the class weights multiply the
+weights of the rows before a learner sees them.
 """
 
 from collections.abc import Mapping
@@ -19,19 +19,19 @@ ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
 BALANCED: Final = "balanced"
 #: Name in model files of how many rows of each class were seen.
 COUNTS: Final = "class_counts"
-# Sums of weights further apart would be rounding errors.
+# Weights further apart would be lost to rounding in sums.
 _LIGHTEST, _HEAVIEST = 1e-6, 1e6
 
 
 def is_balanced(given: Any) -> bool:
-    """Whether weights follow the numbers of rows."""
+    """Return whether weights depend on the numbers of rows."""
     return isinstance(given, str) and given == BALANCED
 
 
 def check_class_weight(given: Any, classes: LabelArray, *, whole: bool) -> None:
-    """Refuse what is no weight of classes; with `whole`, also of other classes.
+    """Refuse invalid class weights; with `whole`, also those of unknown classes.
 
-    On a stream, a class that is named may come later.
+    On a stream, a named class may appear later.
     """
     if given is None or is_balanced(given):
         return
@@ -43,7 +43,7 @@ def check_class_weight(given: Any, classes: LabelArray, *, whole: bool) -> None:
     for label, weight in given.items():
         name = f"class_weight of {label!r}"
         check_real(name, weight, _LIGHTEST, high=_HEAVIEST)
-    # Labels of another kind, such as "1" for 1, would never be met.
+    # Labels of another kind, such as "1" for 1, would never match.
     join_classes(classes, as_labels(list(given), "class_weight"), "class_weight")
     known = set(classes.tolist())
     unknown = [label for label in given if label not in known]
@@ -82,14 +82,14 @@ def balanced_weights(y: IntArray, counts: IntArray) -> FloatArray:
 
 
 def whole_weights(y: IntArray, counts: IntArray) -> FloatArray:
-    """Do what `balanced_weights` does, with the numbers after the last row for all."""
+    """Do what `balanced_weights` does, with the counts of all rows for every row."""
     counts += np.bincount(y, minlength=counts.shape[0])
     result: FloatArray = counts.sum() / (np.count_nonzero(counts) * counts[y])
     return result
 
 
 def counts_schema(M: int) -> ArraySchema:
-    """Return what the array of counts in a model file must be."""
+    """Return the schema of the array of counts in a model file."""
     return ArraySchema(np.int64, (M,), 0, MOST_COUNTED)
 
 
@@ -104,7 +104,7 @@ def class_weight_to_json(given: Any) -> Any:
 
 
 def class_weight_from_json(held: Any) -> Any:
-    """Return the parameter that `class_weight_to_json` made a JSON value of."""
+    """Return the parameter from the JSON value of `class_weight_to_json`."""
     if isinstance(held, dict):
         return dict(zip(held["labels"], held["weights"], strict=True))
     return held

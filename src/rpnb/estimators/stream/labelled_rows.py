@@ -7,10 +7,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.estimators.checks.labels import LabelArray, as_labels
+from rpnb.estimators.checks.labels import as_labels
 from rpnb.estimators.checks.parameters import draw_seed
 from rpnb.estimators.checks.rows import check_rows
 from rpnb.estimators.checks.weights import ANY_WEIGHT, check_weight
+from rpnb.labels import CodedLabels
 
 _EQUAL_WEIGHTS = np.ones(1)
 
@@ -20,8 +21,8 @@ class LabelledRows(NamedTuple):
 
     rows: Any
     """(n, p) observations, dense or sparse"""
-    labels: LabelArray
-    """(n,)"""
+    labels: Any
+    """(n,) an array, or `CodedLabels`"""
     weight: FloatArray
     """(n,) or, if all rows weigh the same, (1,)"""
 
@@ -35,22 +36,24 @@ def check_labelled_rows(
     sparse: bool,
     limits: tuple[float, float] = ANY_WEIGHT,
     names: Sequence[Any] | None = None,
+    checked: bool = False,
 ) -> LabelledRows:
-    """Return the rows of positive weight, or say what is wrong with the arguments.
+    """Return the rows of positive weight, or raise an error.
 
-    Nothing is compared with the estimator's classes and features. Columns go by their
-    `names`, or by those that X has.
+    Nothing is compared with the estimator's classes and features. Messages name columns
+    by `names`, or by the names in X. `checked` means that X has already passed
+    `check_rows`.
     """
-    rows = check_rows(estimator, X, sparse=sparse, names=names)
-    labels = as_labels(y)
-    if labels.shape[0] != rows.shape[0]:
+    rows = X if checked else check_rows(estimator, X, sparse=sparse, names=names)
+    labels = y if isinstance(y, CodedLabels) else as_labels(y)
+    if len(labels) != rows.shape[0]:
         raise ValueError(
-            f"X has {rows.shape[0]} rows and y has {labels.shape[0]} labels: they "
-            "must be as many (inconsistent numbers of samples)"
+            f"X has {rows.shape[0]} rows and y has {len(labels)} labels: they must be "
+            "as many (inconsistent numbers of samples)"
         )
     if sample_weight is None:
         return LabelledRows(rows, labels, _EQUAL_WEIGHTS)
-    weight = check_weight(sample_weight, labels.shape[0], limits)
+    weight = check_weight(sample_weight, len(labels), limits)
     if weight.all():
         return LabelledRows(rows, labels, weight)
     kept = weight > 0.0
@@ -58,7 +61,7 @@ def check_labelled_rows(
 
 
 def drawn_order(random_state: Any, n: int) -> IntArray:
-    """Return a random order of n rows, which follows from `random_state`."""
+    """Return a random order of n rows, determined by `random_state`."""
     return np.random.default_rng([draw_seed(random_state), 1]).permutation(n)
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
-from rpnb.estimators.stream.learner import ScoredRows
 from rpnb.labels import LabelIndex
 
 
@@ -15,18 +15,29 @@ class ScoredPart(NamedTuple):
 
     classes: LabelArray
     """(M,) the classes then"""
-    rows: ScoredRows
+    P: FloatArray
+    """(n, M) the probabilities before each row"""
 
 
-def join_scored(parts: Sequence[ScoredPart], index: LabelIndex) -> ScoredRows:
-    """Return all rows, with the classes of the index; 0 for a class not known yet."""
+class ScoredRows(NamedTuple):
+    """Rows that were predicted, then learned."""
+
+    truth: IntArray
+    """(n,) numbers of their classes"""
+    predicted: IntArray
+    """(n,) numbers of the predicted classes, −1 for none"""
+    P: FloatArray
+    """(n, M) the probabilities before each row, of the classes afterwards"""
+
+
+def join_scored(parts: Sequence[ScoredPart], index: LabelIndex) -> FloatArray:
+    """Join parts over the classes of the index; 0 for a class not known yet."""
     if len(parts) == 1 and parts[0].classes.shape[0] == len(index):
-        return parts[0].rows
-    sizes = [part.rows.probabilities.shape[0] for part in parts]
+        return parts[0].P
+    sizes = [part.P.shape[0] for part in parts]
     P = np.zeros((sum(sizes), len(index)))
     for part, stop in zip(parts, np.cumsum(sizes), strict=True):
-        own = part.rows.probabilities
+        own = part.P
         columns = index.find_all(part.classes.tolist())
         P[stop - own.shape[0] : stop, columns] = own
-    # Learners that add classes at their first row track no thresholds themselves.
-    return ScoredRows(P)
+    return P

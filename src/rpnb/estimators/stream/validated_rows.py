@@ -1,8 +1,8 @@
-"""Rows that are checked once, and then predicted and learned in any order.
+"""Rows that are checked once and then predicted and learned in any order.
 
-Where labels arrive late, rows to predict and rows to learn alternate. They are one call
-for a learner that accepts rows without labels; for the others they are many calls, and
-checking the rows in each of them would take longer than the work itself.
+When labels arrive late, rows to predict and rows to learn alternate. A learner that
+accepts rows without labels processes them in one call; others need many calls, and
+checking the rows in each call would take longer than the work itself.
 """
 
 from itertools import pairwise
@@ -18,29 +18,22 @@ _EQUAL_WEIGHTS = np.ones(1)
 
 @final
 class ValidatedRows:
-    """Rows for one fitted learner, checked when this is made.
+    """Rows for one fitted learner, checked on construction.
 
     Predictions and state are those of `predict`, `partial_fit` and `predict_then_learn`
-    with the same rows. The learner's parameters must not change meanwhile, and it must
-    know the classes of all rows that it is to learn. `checked` says that X is known to
-    be an array of numbers that `check_rows` accepts.
+    with the same rows. The learner's parameters must not change in between, and its
+    classes must include those of all rows to learn. `checked` means that X has already
+    passed `check_rows`.
     """
 
     def __init__(
-        self, model: StreamClassifier[Any], X: Any, *, checked: bool = False
+        self, model: StreamClassifier, X: Any, *, checked: bool = False
     ) -> None:
         model._require_fitted()
         model._check_unchanged()
         self._model = model
         self._rows = X if checked and model._columns is None else model._coded_rows(X)
         model._accept_rows(X, model._columns, first=False)
-
-    def predict_then_learn(self, numbers: IntArray) -> IntArray:
-        """Predict, then learn, each row, whose classes have these numbers."""
-        labels = np.empty(numbers.shape[0], np.int64)
-        model = self._model
-        model._learn_numbered(self._rows, numbers, _EQUAL_WEIGHTS, labels)
-        return labels
 
     def predict_and_learn(self, rows: IntArray, numbers: IntArray) -> IntArray:
         """Predict rows in the given order, and learn those whose class is given.
@@ -51,7 +44,7 @@ class ValidatedRows:
         model, n = self._model, numbers.shape[0]
         labels = np.empty(n, np.int64)
         edges = [0, n]
-        if not model._accepts_unlabelled:
+        if not model._learner().accepts_unlabelled:
             learn = numbers >= 0
             inner = np.flatnonzero(learn[1:] != learn[:-1]) + 1
             edges = [0, *inner.tolist(), n]
@@ -63,7 +56,7 @@ class ValidatedRows:
     def _run_part(self, rows: IntArray, numbers: IntArray, labels: IntArray) -> None:
         """Predict rows; learn all or none of them, or any where that is accepted."""
         model, X = self._model, self._rows[rows]
-        if numbers[0] < 0 and not model._accepts_unlabelled:
-            labels[:] = model._classify(model._state, model._features(X))
+        if numbers[0] < 0 and not model._learner().accepts_unlabelled:
+            labels[:] = model._learner().classify(model._state, model._features(X))
         else:
             model._learn_numbered(X, numbers, _EQUAL_WEIGHTS, labels)

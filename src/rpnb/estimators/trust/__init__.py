@@ -1,1 +1,1 @@
-"""What makes predictions trustworthy: probabilities, sets, reasons, unlearning."""
+"""Calibrated probabilities, prediction sets, explanations and unlearning."""

@@ -14,7 +14,7 @@ from rpnb.core.kernels.arrays import FloatArray
 
 @final
 class NumberedNames(Sequence[str]):
-    """The names x1, x2, … of p features without names; each is made when asked for.
+    """The names x1, x2, … of p unnamed features, created on demand.
 
     >>> names = NumberedNames(10**9)
     >>> names[0], names[-1], names[2:4]
@@ -43,7 +43,7 @@ class NumberedNames(Sequence[str]):
 class Contributions(NamedTuple):
     """The largest of some numbers, by name, the largest first.
 
-    All others are one entry more, the last, with their sum.
+    The last entry is the sum of all others.
     """
 
     names: tuple[str, ...]
@@ -53,10 +53,21 @@ class Contributions(NamedTuple):
 
 
 class Waterfall(NamedTuple):
-    """What leads from the score of the background to that of a row, step by step."""
+    """Steps from the score of the background to the score of a sample.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rpnb import RPNBClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RPNBClassifier(random_state=0).fit(X, y)
+    >>> steps = model.explain(X[:1]).waterfall(top=2)
+    >>> len(steps.names), steps.names[-1]
+    (3, '2 others')
+    """
 
     names: tuple[str, ...]
-    """of the steps: features, the most important first, and then all others"""
+    """names of the steps: features, the most important first, then all others"""
     values: FloatArray
     """what each adds to the score"""
     before: FloatArray
@@ -64,7 +75,7 @@ class Waterfall(NamedTuple):
     base: float
     """the score of the background, where the first step begins"""
     score: float
-    """the score of the row, where the last step ends"""
+    """the score of the sample, where the last step ends"""
 
 
 def score_text(value: float, *, signed: bool = False) -> str:
@@ -88,7 +99,7 @@ def largest(
     ('b', 'c', '2 others')
     """
     order = np.argsort(-np.abs(values), kind="stable")
-    if len(order) <= top + 1:  # one other has room for its own name
+    if len(order) <= top + 1:  # a single other feature is shown by name
         top = len(order)
     chosen, rest = order[:top], order[top:]
     shown = tuple(str(names[i]) for i in chosen)

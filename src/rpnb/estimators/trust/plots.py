@@ -1,6 +1,6 @@
-"""Contributions to scores, drawn by matplotlib for notebooks (extra `rpnb[report]`).
+"""Plots of contributions with matplotlib, for notebooks (extra `rpnb[report]`).
 
-What is drawn is computed in `rpnb.estimators.trust.contributions`.
+The values are computed in `rpnb.estimators.trust.contributions`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ _FOR, _AGAINST, _NEUTRAL = "#0072b2", "#d55e00", "0.55"
 
 
 def require_pyplot(needed_by: str) -> Any:
-    """Return matplotlib.pyplot, or say who needs it and how to install it."""
+    """Return matplotlib.pyplot, or raise an ImportError on how to install it."""
     try:
         from matplotlib import pyplot
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Reasons of a pooled classifier's predictions, by members and by features."""
+"""Explanations of a pooled classifier's predictions, by members and by features."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,7 +10,13 @@ from rpnb.core.columns.coding import WIDTHS
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.pooled.engine import member_scores
 from rpnb.core.pooled.model import PooledModel
-from rpnb.core.pooled.reasons import Game, log_odds, member_terms, shapley_values
+from rpnb.core.pooled.reasons import (
+    Game,
+    given_out,
+    log_odds,
+    member_terms,
+    shapley_values,
+)
 from rpnb.estimators.checks.parameters import check_integer
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.trust.reasons import (
@@ -20,19 +26,19 @@ from rpnb.estimators.trust.reasons import (
     shares,
 )
 
-#: Name of what classes add by themselves, among those of the members.
+#: Name of the constant terms of the classes, listed with the members.
 CONSTANTS = "constants"
-# Sets of features evaluated at once, and features of a row that may differ from the
-# background: time and memory grow with their square.
+# Number of feature sets evaluated at once, and largest number of features in which a
+# row may differ from the background: time and memory grow with its square.
 _AT_ONCE, _MOST_DIFFERENT = 256, 4096
-# Rows that the scale keeps after the first 256.
+# Number of rows that the scale keeps after the first 256.
 _LAST_ROWS = 64
-#: Evaluations of a row by default.
+#: Default number of evaluations per row.
 EVALUATIONS = 512
 
 
 def explain_pool(
-    model: StreamClassifier[PooledModel],
+    model: StreamClassifier,
     X: Any,
     label: Any,
     against: Any,
@@ -47,21 +53,20 @@ def explain_pool(
 
 
 def _explain(
-    model: StreamClassifier[PooledModel],
+    model: StreamClassifier,
     rows: Any,
     label: Any,
     against: Any,
     given: FloatArray | None,
     evaluations: int,
 ) -> Explanation:
-    """Explain rows, in features as the learner has them, beside background rows."""
+    """Explain rows, given as features of the learner, against background rows."""
     state = model._state
     if np.count_nonzero(state.pool.active) < 2:
         raise ValueError("explain needs at least two classes that have been seen")
     terms = member_terms(state.pool, member_scores(state, rows))
-    best, rival = best_and_rival(
-        model, log_odds(terms), state.pool.active, label, against
-    )
+    P = given_out(state.pool, log_odds(terms))
+    best, rival = best_and_rival(model, P, state.pool.active, label, against)
     owners = _owners(model)
     n, each = rows.shape[0], np.arange(rows.shape[0])
     members = terms[each, :, best] - terms[each, :, rival]
@@ -73,8 +78,8 @@ def _explain(
         if players > _MOST_DIFFERENT:
             raise ValueError(
                 f"explain needs rows that differ from the background in at most "
-                f"{_MOST_DIFFERENT} features, row {i} differs in {players}; "
-                "give sparse rows, or a background closer to them"
+                f"{_MOST_DIFFERENT} features, but row {i} differs in {players}: give "
+                "sparse rows, or a background closer to them"
             )
         games: list[Game] = [
             partial(_odds, state, best[i], rival[i], row, k)
@@ -97,7 +102,7 @@ def _explain(
     )
 
 
-def pool_importance(model: StreamClassifier[PooledModel], X: Any) -> FloatArray:
+def pool_importance(model: StreamClassifier, X: Any) -> FloatArray:
     """Return the shares of the features in the contributions to some rows.
 
     By default these are the rows that the scale keeps: the last 64.
@@ -106,7 +111,7 @@ def pool_importance(model: StreamClassifier[PooledModel], X: Any) -> FloatArray:
         model._require_fitted()
         if model._state.places.shape[0] > 0:
             raise ValueError(
-                "X must be given where features are hashed: no row is kept"
+                "X must be given for hashed features: the model keeps no samples"
             )
         scale = model._state.scale
         seen = int(scale.seen[0])
@@ -119,7 +124,7 @@ def pool_importance(model: StreamClassifier[PooledModel], X: Any) -> FloatArray:
 
 
 def _background(
-    model: StreamClassifier[PooledModel], given: Any, *, sparse: bool
+    model: StreamClassifier, given: Any, *, sparse: bool
 ) -> FloatArray | None:
     """Return the background rows (k, p); None where it is zero."""
     if given is None:
@@ -128,7 +133,7 @@ def _background(
         return model._state.scale.mean[None, :].copy()
     if sparse:
         raise ValueError(
-            "background must be None for sparse rows: there absent features are zero"
+            "background must be None for sparse rows: absent features are zero there"
         )
     rows = model._rows_to_predict(given)
     if issparse(rows):
@@ -136,10 +141,10 @@ def _background(
     return np.asarray(rows, dtype=np.float64)
 
 
-def _owners(model: StreamClassifier[PooledModel]) -> IntArray | None:
-    """Return the column that each of the learner's features is made of.
+def _owners(model: StreamClassifier) -> IntArray | None:
+    """Return the column from which each of the learner's features is derived.
 
-    None where all columns are numbers, and features themselves.
+    Returns None if all columns are numbers and used as features directly.
     """
     columns, categories = model._columns, model._categories
     if columns is None:
@@ -162,15 +167,15 @@ class _Row(NamedTuple):
     places: IntArray
     """(f,) these features"""
     player: IntArray
-    """(f,) which of the columns each is made of, 0 … m − 1"""
+    """(f,) the column that each is derived from, 0 … m − 1"""
     values: FloatArray
-    """(f,) of the row"""
+    """(f,) the row's values of these features"""
     background: FloatArray | None
-    """(k, p); None for zeros, where rows are sparse"""
+    """(k, p) background rows; None for zeros, where rows are sparse"""
     p: int
 
     def with_some(self, k: int, masks: BoolArray) -> Any:
-        """Return rows with some of the values (E, m), the others of background k."""
+        """Return rows with some values of the row (E, m), others of background k."""
         masks = masks[:, self.player]
         if self.background is None:
             at, which = np.nonzero(masks)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rpnb.core.bayes.model import Model
-from rpnb.core.calibration.mixture import new_calibration
+from rpnb.core.calibration import new_calibration
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.elementary import log
 from rpnb.core.passes.calibrated import mixed
@@ -34,7 +34,7 @@ def is_calibrated(temperature: Any, rule: str) -> bool:
 
 
 def start_calibration(state: Model, temperature: Any) -> None:
-    """Begin, or end, learning probabilities where the parameter says so."""
+    """Start or stop learning probabilities as `temperature` requires."""
     if not is_calibrated(temperature, state.rule):
         state.calibration = None
     elif state.calibration is None:
@@ -42,7 +42,7 @@ def start_calibration(state: Model, temperature: Any) -> None:
 
 
 def fixed_temperature(state: Model, temperature: Any) -> float:
-    """Return what scores are divided by where the temperature is not learned."""
+    """Return the divisor of the scores if the temperature is not learned."""
     if temperature is None or isinstance(temperature, str):
         return float(state.projection.K)
     return check_real("temperature", temperature, 0.0, above=True)
@@ -51,7 +51,7 @@ def fixed_temperature(state: Model, temperature: Any) -> float:
 def log_probabilities(state: Model, scores: FloatArray, temperature: Any) -> FloatArray:
     """Return the log probabilities of rows with these scores (n, M).
 
-    A class whose score is −∞ gets −∞, and so do all where none has a score.
+    A class whose score is −∞ gets −∞, and so do all classes if none has a score.
     """
     with np.errstate(divide="ignore"):
         if state.calibration is not None and is_calibrated(temperature, state.rule):

@@ -1,9 +1,8 @@
-"""Reasons of a prediction: Shapley values of one class's score against another's."""
+"""Explanations of predictions: Shapley values of one class's score minus another's."""
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,6 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.shapley import quadratic_scores, recovered_mean, shapley_values
 from rpnb.estimators.checks.labels import LabelArray, as_labels, encode
 from rpnb.estimators.checks.rows import accept_rows, check_rows
-from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.estimators.stream.learner import State
 from rpnb.estimators.trust.contributions import (
     NumberedNames,
     Waterfall,
@@ -27,11 +24,11 @@ from rpnb.estimators.trust.plots import draw_importance, draw_waterfall
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Rows explained at once.
+# Number of rows explained at once.
 _ROWS = 256
-# Lines of a table for notebooks, and features named in one.
+# Number of lines of a table in notebooks, and of features named per line.
 _LINES, _NAMED = 15, 3
-# Letters of a value that are shown.
+# Number of characters shown of a value.
 _LONGEST = 20
 
 
@@ -39,7 +36,7 @@ class QuadraticScores(NamedTuple):
     """Scores of M classes as sums of squares of projected rows."""
 
     R: FloatArray
-    """(p, F) what projects rows; (0, F) where it is not kept"""
+    """(p, F) projection of rows; (0, F) if it is not kept"""
     mean: FloatArray
     """(M, F)"""
     precision: FloatArray
@@ -49,47 +46,75 @@ class QuadraticScores(NamedTuple):
     active: BoolArray
     """(M,)"""
     weight: FloatArray
-    """(M,) how much each class has been seen, for the mean over classes"""
+    """(M,) weight seen of each class, for the mean over classes"""
 
 
 class Explanation(NamedTuple):
-    """Why rows were given a class rather than another."""
+    """Why each sample was assigned one class rather than another.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rpnb import PooledClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = PooledClassifier(random_state=0).fit(X, y).explain(X[:2])
+    >>> found.values.shape, found.labels.tolist()
+    ((2, 4), [0, 0])
+    """
 
     values: Any
-    """(n, p) what each feature adds to the score; sparse where the rows were"""
+    """(n_samples, n_features) contribution of each feature to the score; sparse if the
+    samples were"""
     base: FloatArray
-    """(n,) the score of the background"""
+    """(n_samples,) the score of the background"""
     score: FloatArray
-    """(n,) the score that is explained: base plus the sum of the values"""
+    """(n_samples,) the score that is explained: base plus the sum of the values"""
     labels: LabelArray
-    """(n,) the class that the score is of"""
+    """(n_samples,) the class that is explained"""
     against: LabelArray
-    """(n,) the class whose score is subtracted"""
+    """(n_samples,) the class whose score is subtracted"""
     names: NDArray[Any] | Sequence[str]
-    """(p,) names of the features, or x1, x2, …"""
+    """(n_features,) names of the features, or x1, x2, …"""
     errors: Any = None
-    """(n, p) standard errors of the values, as these are; None where all are exact"""
+    """(n_samples, n_features) standard errors of the values, in the same form; None if
+    all are exact"""
     members: FloatArray | None = None
-    """(n, K) what each member of a `PooledClassifier` adds: they add up to the score"""
+    """(n_samples, n_members) contribution of each member of a `PooledClassifier` to the
+    score"""
     member_names: tuple[str, ...] = ()
-    """(K,) names of the members, the last of them "constants" """
+    """(n_members,) names of the members; the last is "constants" """
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks: the features of a row, or a line for each."""
         return explanation_table(self)
 
     def waterfall(self, row: int = 0, *, top: int = 9, X: Any = None) -> Waterfall:
-        """Return what leads from the background's score to a row's, step by step.
+        """Return the steps from the background's score to the score of a sample.
 
         Parameters
         ----------
         row : int, default=0
-            Which of the rows.
+            Index of the explained sample.
         top : int, default=9
-            So many features, the most important ones, have a step of their own; the
-            others are one step together.
-        X : array-like of shape (n, p), optional
-            The rows that were explained: their values are put beside the names.
+            Number of features, the most important ones, with their own step; the others
+            share one step.
+        X : array-like of shape (n_samples, n_features), optional
+            The explained samples, to show their values beside the names.
+
+        Returns
+        -------
+        Waterfall
+            Names of the steps, what each adds to the score, and the score before it.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb import RPNBClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RPNBClassifier(random_state=0).fit(X, y)
+        >>> steps = model.explain(X[:1]).waterfall()
+        >>> bool(abs(steps.base + steps.values.sum() - steps.score) < 1e-9)
+        True
         """
         n = self.base.shape[0]
         if not -n <= row < n:
@@ -103,9 +128,21 @@ class Explanation(NamedTuple):
         return waterfall(own, names, float(self.base[row]), top)
 
     def importance(self) -> FloatArray:
-        """Return the mean absolute value of each feature, as shares of their sum: (p,).
+        """Return the mean absolute contribution of each feature, as shares of the sum.
 
-        All zero where no feature contributes anything.
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            Shares; all zero if no feature contributes anything.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb import RPNBClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RPNBClassifier(random_state=0).fit(X, y)
+        >>> model.explain(X).importance().shape
+        (4,)
         """
         return shares(np.asarray(abs(self.values).sum(axis=0)).ravel())
 
@@ -117,17 +154,66 @@ class Explanation(NamedTuple):
         X: Any = None,
         ax: "Axes | None" = None,
     ) -> "Axes":
-        """Draw a row's steps as a waterfall, by matplotlib; return the axes.
+        """Draw the steps of a sample as a waterfall chart with matplotlib.
 
-        Parameters are those of `waterfall`, and the axes to draw on, by default those
-        of a new figure. Bars to the right speak for the class, bars to the left
-        for the one it is compared with.
+        Bars to the right are evidence for the class, bars to the left for the class it
+        is compared with.
+
+        Parameters
+        ----------
+        row : int, default=0
+            Index of the explained sample.
+        top : int, default=9
+            Number of features, the most important ones, with their own step; the others
+            share one step.
+        X : array-like of shape (n_samples, n_features), optional
+            The explained samples, to show their values beside the names.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb import RPNBClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RPNBClassifier(random_state=0).fit(X, y)
+        >>> axes = model.explain(X[:1]).plot()
+        >>> len(axes.patches) >= 4
+        True
         """
         title = f"{self.labels[row]} rather than {self.against[row]}"
         return draw_waterfall(self.waterfall(row, top=top, X=X), title, ax)
 
     def plot_importance(self, *, top: int = 15, ax: "Axes | None" = None) -> "Axes":
-        """Draw `importance` as bars, by matplotlib; return the axes."""
+        """Draw `importance` as a bar chart with matplotlib.
+
+        Parameters
+        ----------
+        top : int, default=15
+            Number of features with their own bar; the others share one.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from rpnb import RPNBClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RPNBClassifier(random_state=0).fit(X, y)
+        >>> axes = model.explain(X).plot_importance()
+        >>> len(axes.patches)
+        4
+        """
         return draw_importance(largest(self.importance(), self.names, top), ax)
 
 
@@ -140,9 +226,9 @@ def feature_names(model: Any) -> NDArray[Any] | Sequence[str]:
 
 
 def row_values(found: Any, row: int) -> tuple[IntArray, FloatArray]:
-    """Return the places of a row's features, all or the stored ones, and their values.
+    """Return the indices of a row's features, all or the stored ones, and their values.
 
-    `found` (n, p) has what features add, or the errors, sparse where the rows were.
+    `found` (n, p) holds contributions or their errors; sparse if the rows were.
     """
     if issparse(found):
         n = found.shape[0]
@@ -152,7 +238,7 @@ def row_values(found: Any, row: int) -> tuple[IntArray, FloatArray]:
 
 
 def explanation_table(explanation: Explanation) -> str:
-    """Return an explanation as a table of HTML."""
+    """Return an explanation as an HTML table."""
     n = explanation.base.shape[0]
     table = _table_of_features if n == 1 else _table_of_rows
     return table(explanation)
@@ -213,7 +299,7 @@ def _table_of_rows(explanation: Explanation) -> str:
 def html_table(
     caption: str, heads: Sequence[str], cells: Sequence[Sequence[str]]
 ) -> str:
-    """Return a table of HTML; texts are escaped."""
+    """Return an HTML table; texts are escaped."""
     top = "".join(f"<th>{escape(head)}</th>" for head in heads)
     lines = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>"
@@ -225,56 +311,31 @@ def html_table(
     )
 
 
-class Explained(StreamClassifier[State]):
-    """Abstract: a classifier whose scores are polynomials of degree two."""
+def is_exact(model: Any) -> bool:
+    """Return whether the explanations of a model are exact, not sampled."""
+    return hasattr(model._learner(), "quadratic_scores")
 
-    @abstractmethod
-    def _quadratic_scores(self) -> QuadraticScores:
-        """Return the scores in their present state, or say why there are none."""
 
-    @abstractmethod
-    def _project_for_reasons(self, X: Any) -> FloatArray:
-        """Return rows as (n, F) projections, in double precision."""
+@final
+class QuadraticReasons:
+    """Explanations of a fitted model whose scores are quadratic polynomials."""
 
-    def _scale_for_reasons(self, X: Any) -> Any:
-        """Return rows as the model sees them; each feature may be scaled."""
-        return X
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._learner = model._learner()
 
-    def explain(
-        self, X: Any, *, label: Any = None, against: Any = None, background: Any = None
-    ) -> Explanation:
-        """Return what each feature contributes to a class's score against another's.
-
-        Exact Shapley values in closed form: they add up to the difference between the
-        row's score and the background's, to rounding. What is explained is the score of
-        `decision_function`, of one class minus that of another: log odds before
-        `temperature` turns them into probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-            Observations.
-        label : label, optional
-            The class that is explained; by default each row's prediction.
-        against : label, optional
-            The class that it is compared with; by default the row's second best.
-        background : array-like of shape (k, p), optional
-            Rows whose values stand for features that are left out, averaged over the
-            rows. By default the mean of what was learned: the classes' means, weighted
-            by how often each class was seen. For sparse rows it is zero, and only
-            features that a row has get a value.
-
-        Returns
-        -------
-        Explanation
-        """
-        rows = self._scale_for_reasons(self._rows_to_predict(X))
+    def explain(self, X: Any, label: Any, against: Any, background: Any) -> Explanation:
+        """Return the contributions of features to one class's score minus another's."""
+        rows = self._scaled(self._model._rows_to_predict(X))
         return self._explain(rows, label, against, background)
+
+    def _scaled(self, rows: Any) -> Any:
+        return self._learner.scaled(self._model._state, rows)
 
     def _explain(
         self, rows: Any, label: Any = None, against: Any = None, background: Any = None
     ) -> Explanation:
-        """Explain rows that were checked, and scaled where the model scales."""
+        """Explain rows that are checked, and scaled if the model scales."""
         scores = self._quadratic_scores()
         if np.count_nonzero(scores.active) < 2:
             raise ValueError("explain needs at least two classes that have been seen")
@@ -283,49 +344,40 @@ class Explained(StreamClassifier[State]):
             if background is not None:
                 raise ValueError(
                     "background must be None for sparse rows, and for projections that "
-                    "keep no matrix: there absent features are zero"
+                    "are not kept as a matrix: absent features are zero there"
                 )
             values, base, score = self._explain_sparse(rows, scores, best, rival)
         else:
             given = self._background(background, scores)
             values, base, score = _explain_dense(rows, scores, best, rival, given)
-        classes = self.classes_
+        classes = self._model.classes_
         return Explanation(
-            values, base, score, classes[best], classes[rival], self._feature_names()
+            values,
+            base,
+            score,
+            classes[best],
+            classes[rival],
+            feature_names(self._model),
         )
 
-    def feature_importance(self, X: Any = None) -> FloatArray:
-        """Return how much each feature matters at present: (p,), adding up to 1.
+    def importance(self, X: Any) -> FloatArray:
+        """Return the current importance of each feature (p,); adds up to 1."""
+        if X is not None:
+            return self.explain(X, None, None, None).importance()
+        self._model._require_fitted()
+        scores = self._quadratic_scores()
+        weight = np.where(scores.active, scores.weight, 0.0)
+        there = np.flatnonzero(weight > 0.0)
+        means = self._class_means(scores)[there]
+        return shares(weight[there] @ np.abs(self._explain(means).values))
 
-        The mean absolute Shapley value of the rows X or, by default, of the mean of
-        what was learned of each class, weighted by how often it was seen. Call it
-        along the stream to see what changes.
-        """
-        if X is None:
-            self._require_fitted()
-            scores = self._quadratic_scores()
-            weight = np.where(scores.active, scores.weight, 0.0)
-            there = np.flatnonzero(weight > 0.0)
-            X = self._class_means(scores)[there]
-            return shares(weight[there] @ np.abs(self._explain(X).values))
-        return self.explain(X).importance()
+    def _quadratic_scores(self) -> QuadraticScores:
+        found: QuadraticScores = self._learner.quadratic_scores(self._model._state)
+        return found
 
-    def plot_importance(
-        self, X: Any = None, *, top: int = 15, ax: "Axes | None" = None
-    ) -> "Axes":
-        """Draw `feature_importance` as bars, by matplotlib; return the axes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p), optional
-            As for `feature_importance`.
-        top : int, default=15
-            So many features have a bar of their own; the others have one together.
-        ax : axes of matplotlib, optional
-            Where to draw; a new figure by default.
-        """
-        found = self.feature_importance(X)
-        return draw_importance(largest(found, self._feature_names(), top), ax)
+    def _projected(self, rows: Any) -> FloatArray:
+        found: FloatArray = self._learner.projected(self._model._state, rows)
+        return found
 
     def _two_classes(
         self, rows: Any, scores: QuadraticScores, label: Any, against: Any
@@ -334,11 +386,11 @@ class Explained(StreamClassifier[State]):
         S = np.empty((rows.shape[0], scores.active.shape[0]))
         for start in range(0, rows.shape[0], _ROWS):
             part = slice(start, start + _ROWS)
-            z = self._project_for_reasons(rows[part])
+            z = self._projected(rows[part])
             S[part] = quadratic_scores(
                 scores.mean, scores.precision, scores.constant, z
             )
-        return best_and_rival(self, S, scores.active, label, against)
+        return best_and_rival(self._model, S, scores.active, label, against)
 
     def _background(self, given: Any, scores: QuadraticScores) -> FloatArray:
         """Return the background rows (k, p)."""
@@ -348,27 +400,25 @@ class Explained(StreamClassifier[State]):
                 weight = scores.active.astype(np.float64)
             means = self._class_means(scores)
             return (weight @ means / weight.sum())[None, :]
-        rows = check_rows(self, given, sparse=False)
-        accept_rows(self, given, first=False)
-        return np.asarray(self._scale_for_reasons(rows), dtype=np.float64)
+        rows = check_rows(self._model, given, sparse=False)
+        accept_rows(self._model, given, first=False)
+        return np.asarray(self._scaled(rows), dtype=np.float64)
 
     def _class_means(self, scores: QuadraticScores) -> FloatArray:
-        """Return the means of the classes' densities, as rows (M, p)."""
+        """Return the means of the class densities as rows (M, p)."""
         p, F = scores.R.shape
         if p > F or p == 0:
             raise ValueError(
-                f"the mean of what was learned is not known: there are {F} columns for "
-                f"{self.n_features_in_} features, too few to recover it; give rows"
+                f"the mean of what was learned is unknown: {F} projected columns are "
+                f"too few to recover {self._model.n_features_in_} features; give rows "
+                "as background, or as X"
             )
         return recovered_mean(scores.R, scores.mean.T).T
-
-    def _feature_names(self) -> NDArray[Any] | Sequence[str]:
-        return feature_names(self)
 
     def _explain_sparse(
         self, rows: Any, scores: QuadraticScores, best: IntArray, rival: IntArray
     ) -> tuple[csr_array, FloatArray, FloatArray]:
-        """Explain rows against zero: only features that a row has get a value."""
+        """Explain rows against zero: only features present in a row get a value."""
         X = csr_array(rows)
         data = np.empty(X.data.shape[0])
         base, score = np.empty(X.shape[0]), np.empty(X.shape[0])
@@ -379,7 +429,7 @@ class Explained(StreamClassifier[State]):
                 (np.ones(x.shape[0]), (np.arange(x.shape[0]), columns)),
                 shape=(x.shape[0], X.shape[1]),
             )
-            R = self._project_for_reasons(units)
+            R = self._projected(units)
             zero = np.zeros((1, x.shape[0]))
             pair = np.array([best[i], rival[i]])
             some = QuadraticScores(
@@ -423,7 +473,7 @@ def best_and_rival(
         S[rows, best] = -np.inf
         rival = S.argmax(axis=1)
     if (best == rival).any():
-        raise ValueError("against must be another class than label")
+        raise ValueError("against must be a different class than label")
     return best, rival
 
 
@@ -451,7 +501,7 @@ def _cells(X: Any, row: int, places: IntArray) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    """Return a number with four digits, and anything else as it is, if it is short."""
+    """Return a number with four digits, and anything else as text, shortened."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:.4g}"
     text = str(value)

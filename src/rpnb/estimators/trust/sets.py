@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from rpnb.core.bayes.model import Model
-from rpnb.core.conformal import COVERAGES, in_set, thresholds_of
-from rpnb.core.kernels.arrays import BoolArray, FloatArray
+from rpnb.core.conformal import COVERAGES, in_set, thresholds_of, track_thresholds
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.parameters import check_real
 
 NO_SETS = (
@@ -16,28 +15,15 @@ NO_SETS = (
 )
 
 
-#: The least probability of a class that is known: its strangeness is the largest, so it
-#: is in a set only if every known class is.
+#: Lowest probability of a known class: its nonconformity score is the largest, so it is
+#: in a set only if every known class is.
 LEAST_PROBABILITY = float(np.finfo(np.float64).tiny)
 
 
 def check_coverage(coverage: Any) -> float:
-    """Return a coverage for which there are prediction sets."""
+    """Check and return the coverage of prediction sets."""
     low, high = float(COVERAGES[0]), float(COVERAGES[-1])
     return check_real("coverage", coverage, low, high=high)
-
-
-def check_has_sets(state: Model) -> None:
-    """Refuse a model that does not learn thresholds of prediction sets."""
-    if state.calibration is None:
-        raise ValueError(NO_SETS)
-
-
-def prediction_sets(state: Model, P: FloatArray, coverage: float) -> BoolArray:
-    """Return which classes are in the set of each row with probabilities P (n, M)."""
-    check_has_sets(state)
-    assert state.calibration is not None  # noqa: S101 - just checked
-    return past_sets(P, state.calibration.thresholds[None, :], coverage)
 
 
 def past_sets(P: FloatArray, thresholds: FloatArray, coverage: float) -> BoolArray:
@@ -46,3 +32,23 @@ def past_sets(P: FloatArray, thresholds: FloatArray, coverage: float) -> BoolArr
     if P.shape[0] > 0:
         in_set(P, thresholds_of(thresholds, coverage), out)
     return out
+
+
+def following_sets(
+    P: FloatArray,
+    y: IntArray,
+    thresholds: FloatArray,
+    coverage: float,
+    together: int | None = 1,
+) -> BoolArray:
+    """Return the sets of rows in their order; each row moves the thresholds.
+
+    `together` is the number of rows that are predicted before any is learned, None for
+    all: these have the thresholds before the first of them.
+    """
+    n = P.shape[0]
+    before = np.empty((n, COVERAGES.shape[0]))
+    track_thresholds(thresholds, P, y, before)
+    if together != 1:
+        before = before[np.arange(n) // (together or n) * (together or n)]
+    return past_sets(P, before, coverage)

@@ -1,11 +1,11 @@
-"""Unlearning rows: checks that are common to all learners whose statistics add up."""
+"""Unlearning of rows: checks for all learners whose statistics are sums."""
 
 from typing import Any
 
 import numpy as np
 
 from rpnb.core.bayes.model import Model, copy_model, refresh_all
-from rpnb.core.bayes.moments import Moments
+from rpnb.core.bayes.statistics import Moments
 from rpnb.core.bayes.unlearning import without
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.core.passes.engine import moments_of
@@ -17,22 +17,22 @@ from rpnb.estimators.stream.labelled_rows import LabelledRows, check_labelled_ro
 
 
 def rows_to_unlearn(
-    model: StreamClassifier[Any], X: Any, y: Any, sample_weight: Any
+    model: StreamClassifier, X: Any, y: Any, sample_weight: Any
 ) -> tuple[LabelledRows, IntArray]:
-    """Check rows that are to be unlearned; return them and their classes' numbers.
+    """Check rows to unlearn; return them and the numbers of their classes.
 
-    A class that the model does not know is refused: no row of it was learned.
+    Unknown classes are refused: no row of them was learned.
     """
     model._require_fitted()
     model._check_unchanged()
     labelled = check_labelled_rows(
-        model, X, y, sample_weight, sparse=model._accepts_sparse
+        model, X, y, sample_weight, sparse=model._learner().accepts_sparse
     )
     accept_rows(model, X, first=False)
     if is_balanced(model._class_weight):
         raise ValueError(
-            "rows cannot be unlearned with class_weight='balanced': how much they "
-            "weighed when they were learned is not known"
+            "rows cannot be unlearned with class_weight='balanced': the weights with "
+            "which they were learned are unknown"
         )
     numbers = encode(labelled.labels, model.classes_, model._index)
     unknown = np.flatnonzero(numbers < 0)
@@ -48,19 +48,19 @@ def rows_to_unlearn(
 def model_without(
     state: Model, labelled: LabelledRows, numbers: IntArray, model: Any
 ) -> Model:
-    """Return an RPNB model without rows that it has learned, or say why it cannot be.
+    """Return an RPNB model without rows that it has learned, or raise an error.
 
     `model` is the estimator, for its parameters and classes.
     """
     if state.keep < 1.0:
         raise ValueError(
-            f"rows cannot be unlearned with forgetting={model.forgetting!r}: what is "
-            "left of them is not known"
+            f"rows cannot be unlearned with forgetting={model.forgetting!r}: it is "
+            "unknown how much of them is left"
         )
     if state.scale is not None:
         raise ValueError(
-            f"rows cannot be unlearned with scale={model.scale!r}: by what they were "
-            "scaled when they were learned is not known"
+            f"rows cannot be unlearned with scale={model.scale!r}: the scale with "
+            "which they were learned is unknown"
         )
     n = numbers.shape[0]
     if n > state.n_updates:
@@ -80,7 +80,7 @@ def model_without(
 
 
 def moments_without(moments: Moments, part: Moments, classes: LabelArray) -> Moments:
-    """Return the moments without a part, or say for which class that cannot be."""
+    """Return the moments without a part, or raise an error naming the class."""
     left, heavy, strange = without(moments, part)
     if heavy.shape[0] > 0:
         m = int(heavy[0])

@@ -1,1 +1,1 @@
-"""How each kind of learner is called along a stream."""
+"""How each kind of learner is called for the rows of a stream."""

@@ -1,12 +1,12 @@
-"""How learners of other packages are driven along a stream: predict rows, learn rows.
+"""Drivers: a uniform way to predict and learn with any kind of learner.
 
-A driver knows the methods of one kind of learner and nothing of streams, and gets
-blocks that it has prepared. Predictions are numbers of labels; where probabilities are
-asked for, each comes with the probability of the true label, or of the prediction.
+A driver calls the methods of one kind of learner and gets blocks that it has prepared.
+Predictions are numbers of labels; where probabilities are asked for, each comes with
+the probability of the true label, or of the prediction.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias, final
@@ -15,12 +15,12 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
-from rpnb.evaluate.blocks import Block, join, join_labels
 from rpnb.evaluate.confusion import ProbabilityDetails, join_details
 from rpnb.evaluate.delays import Event, Events
 from rpnb.evaluate.estimates import ErrorEstimate
 from rpnb.evaluate.ranking import BinnedScores, bin_scores
-from rpnb.labels import NO_LABEL, LabelIndex
+from rpnb.evaluate.stream_blocks import Block, join
+from rpnb.labels import NO_LABEL, CodedLabels, LabelIndex, join_coded
 
 _NOTHING = np.zeros(0, np.int64)
 
@@ -72,7 +72,7 @@ class Driver(ABC):
         """Learn rows, one after the other."""
 
     def predict_then_learn(self, block: Block) -> Predictions:
-        """Predict each row with what was known before it, then learn it."""
+        """Predict each row with the model before it, then learn it."""
         parts = []
         for row in range(block.start, block.stop):
             one = block.part(row, row + 1)
@@ -99,14 +99,14 @@ class Driver(ABC):
 
     @abstractmethod
     def updates(self) -> int:
-        """Return how many rows have changed the model since the driver was made."""
+        """Return how many rows have changed the model since the driver was created."""
 
     def prepare(self, block: Block) -> Block:
         """Convert rows to the form that the learner takes; not counted as its time."""
         return block.tabled
 
     def estimate(self) -> ErrorEstimate | None:
-        """Return the error by the labels asked for; None where all labels come."""
+        """Return the error estimated from the labels asked for; None if all arrive."""
         return None
 
 
@@ -172,7 +172,7 @@ class BatchDriver(Driver):
         if not self._held:
             return
         X = join([block.X for block in self._held])
-        y = join_labels([block.y for block in self._held])
+        y = join_coded([block.labels for block in self._held]).decoded()
         if self._fitted or self._classes is None:
             self.model.partial_fit(X, y)
         else:
@@ -216,18 +216,17 @@ class RiverDriver(Driver):
                 np.array(squares) - 2.0 * probability + 1.0,
                 np.array(sure, dtype=np.float64),
                 np.full(len(labels), np.nan),
-                self._bins(given, asked),
+                self._bins(given, block),
             )
             return Predictions(self.labels.of(labels), probability, details)
         return Predictions(self.labels.of(labels), probability)
 
-    def _bins(
-        self, given: Sequence[dict[Any, float]], truth: Sequence[Any]
-    ) -> BinnedScores:
+    def _bins(self, given: Sequence[dict[Any, float]], block: Block) -> BinnedScores:
         """Return probabilities by class in bins."""
         classes = list(dict.fromkeys(label for each in given for label in each))
         P = np.array([[each.get(c, 0.0) for c in classes] for each in given])
-        return bin_scores(P.reshape(len(given), -1), classes, truth, self.columns)
+        P = P.reshape(len(given), -1)
+        return bin_scores(P, classes, block.labels, self.columns)
 
     def learn(self, block: Block) -> None:
         """Learn rows by `learn_one`."""
@@ -252,14 +251,14 @@ class RiverDriver(Driver):
 
 
 def no_predictions(driver: Driver, block: Block) -> Predictions:
-    """Return that no row of a block has a prediction."""
+    """Return the predictions of a block without any prediction."""
     none, zero = np.full(len(block), NO_LABEL), np.zeros(len(block))
     if driver.probabilities == "none":
         return Predictions(none, None)
     if driver.probabilities == "prediction":
         return Predictions(none, zero)
     # No probability for any class: as wrong as a row without them can be.
-    scores = bin_scores(np.zeros((len(block), 0)), (), block.y, driver.columns)
+    scores = bin_scores(np.zeros((len(block), 0)), (), block.labels, driver.columns)
     return Predictions(none, zero, ProbabilityDetails(zero + 1.0, zero, zero, scores))
 
 
@@ -289,7 +288,7 @@ def next_probability_method(model: Any) -> Any:
 def predictions_with(
     driver: Driver,
     block: Block,
-    labels: LabelArray,
+    labels: LabelArray | CodedLabels,
     P: FloatArray,
     sets: BoolArray | None = None,
 ) -> Predictions:
@@ -298,7 +297,8 @@ def predictions_with(
     P (n, M) are those of the model's classes, and `sets` (n, M) the prediction sets.
     """
     rows, numbers = np.arange(len(block)), driver.labels.of(labels)
-    truth, best = places_of(driver.model, block.y), places_of(driver.model, labels)
+    places = places_of(driver)
+    truth, best = places[block.numbers], places[numbers]
     if driver.probabilities == "prediction":
         return Predictions(numbers, np.where(best >= 0, P[rows, best], np.nan))
     probability = np.where(truth >= 0, P[rows, truth], 0.0)
@@ -306,10 +306,13 @@ def predictions_with(
     return Predictions(numbers, probability, details)
 
 
-def places_of(model: Any, labels: LabelArray) -> IntArray:
-    """Return the places of labels among the model's classes, −1 if not known."""
-    index: dict[Hashable, int] = {c: m for m, c in enumerate(model.classes_.tolist())}
-    return np.array([index.get(label, -1) for label in labels.tolist()], np.int64)
+def places_of(driver: Driver) -> IntArray:
+    """Return the place of each label among the model's classes, −1 if not known.
+
+    No label, −1, is looked up in the last place.
+    """
+    classes = LabelIndex(driver.model.classes_.tolist())
+    return np.append(classes.find_all(driver.labels.labels), -1)
 
 
 def details_of(
@@ -323,7 +326,7 @@ def details_of(
     """Return details of the probabilities P (n, M) that a model gave to a block's rows.
 
     `truth` and `predicted` are the places of their labels among the model's classes, −1
-    if not known; `sets` (n, M) says which classes are in the prediction sets.
+    if not known; `sets` (n, M) are true for classes in the prediction sets.
     """
     rows = np.arange(P.shape[0])
     of_truth = np.where(truth >= 0, P[rows, truth], 0.0)
@@ -332,7 +335,8 @@ def details_of(
     covered = np.full(P.shape[0], np.nan)
     if sets is not None:
         covered = (sets[rows, truth] & (truth >= 0)).astype(np.float64)
-    scores = bin_scores(P, driver.model.classes_.tolist(), block.y, driver.columns)
+    classes = driver.model.classes_.tolist()
+    scores = bin_scores(P, classes, block.labels, driver.columns)
     return ProbabilityDetails(brier, confidence, covered, scores)
 
 

@@ -1,11 +1,11 @@
-"""How a learner that remembers its predictions until their labels come is driven."""
+"""Driver of a learner that keeps its predictions until their labels arrive."""
 
 from typing import Any, final
 
 import numpy as np
 
 from rpnb.estimators.pooled import PooledClassifier
-from rpnb.evaluate.blocks import Block
+from rpnb.estimators.protocol import predict_waiting
 from rpnb.evaluate.drivers.driver import (
     Driver,
     Predictions,
@@ -13,18 +13,19 @@ from rpnb.evaluate.drivers.driver import (
     predictions_with,
 )
 from rpnb.evaluate.drivers.native import NativeDriver
+from rpnb.evaluate.stream_blocks import Block
 
 
 def remembers(model: Any) -> bool:
-    """Whether a learner has to be given labels by `learn_later`."""
+    """Return whether a learner gets labels through `learn_later`."""
     return isinstance(model, PooledClassifier) and model.delays == "varying"
 
 
 @final
 class LaterDriver(Driver):
-    """Drives a learner by `predict_later` and `learn_later`, where labels come late.
+    """Drives a learner by `predict_later` and `learn_later`, for late labels.
 
-    `native` drives it where they do not.
+    `native` drives it if labels are not late.
     """
 
     def __init__(self, native: NativeDriver) -> None:
@@ -40,7 +41,7 @@ class LaterDriver(Driver):
         """Predict rows by `predict_later`; before the first label there is none."""
         if not self.model.__sklearn_is_fitted__():
             return no_predictions(self, block)
-        labels, P, ids = self.model._predict_later(block.X)
+        labels, P, ids = predict_waiting(self.model, block.X)
         self._ids |= zip(block.rows.tolist(), ids.tolist(), strict=True)
         if len(self._ids) > 2 * len(self.model.waiting_) + 1000:
             waiting = set(self.model.waiting_.tolist())

@@ -1,21 +1,24 @@
-"""How the learners of this package are driven along a stream.
+"""Drivers of the learners of this package.
 
-Rows are passed with the numbers of their classes wherever the learner knows all of
-them, so that labels are looked up once for all learners.
+Labels are passed, and predicted, as numbers with a table: no row's label is looked up.
 """
 
 from bisect import bisect_right
 from dataclasses import replace
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import IntArray
-from rpnb.estimators.checks.labels import LabelArray, decode
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.protocol import (
+    predicted_then_learned,
+    scored_then_learned,
+    set_thresholds,
+    sets_then_learned,
+)
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.validated_rows import ValidatedRows
-from rpnb.estimators.trust.sets import past_sets
-from rpnb.evaluate.blocks import Block
 from rpnb.evaluate.delays import Events
 from rpnb.evaluate.drivers.driver import (
     Driver,
@@ -23,15 +26,15 @@ from rpnb.evaluate.drivers.driver import (
     Probabilities,
     join_predictions,
     no_predictions,
+    places_of,
     predict_labels,
     predictions_with,
 )
-from rpnb.labels import NO_LABEL, LabelIndex
+from rpnb.evaluate.stream_blocks import Block
+from rpnb.labels import CodedLabels, LabelIndex
 
-# From so many runs of equal events on, checking their rows once saves time.
+# From this many runs of equal events on, checking their rows once saves time.
 _MANY_RUNS = 4
-# The number of a class that is neither true nor predicted in any row so far.
-_NOT_MET = -2
 #: Coverage of the prediction sets that the metric "coverage" looks at.
 COVERAGE = 0.9
 
@@ -48,7 +51,7 @@ class NativeDriver(Driver):
 
     def __init__(
         self,
-        model: StreamClassifier[Any],
+        model: StreamClassifier,
         labels: LabelIndex,
         probabilities: Probabilities = "none",
         *,
@@ -61,11 +64,8 @@ class NativeDriver(Driver):
         self._late = late
         self._labels_only = labels_only
         self._before = model.n_updates_ if self._fitted else 0
-        # The model's numbers of the labels in the index, and the other way round, for
-        # the classes that it had then and as many labels as there were.
-        self._to_model = self._from_model = np.zeros(0, np.int64)
-        self._all_met = False
-        self._known: LabelArray | None = None
+        # Of prediction sets, which the evaluation moves and not the model.
+        self._thresholds: FloatArray | None = None
 
     @property
     def _fitted(self) -> bool:
@@ -85,7 +85,7 @@ class NativeDriver(Driver):
 
     def learn(self, block: Block) -> None:
         """Learn rows by `partial_fit`."""
-        self.model.partial_fit(block.X, block.y, self._declared())
+        self.model.partial_fit(block.X, block.labels, self._declared())
 
     def predict_then_learn(self, block: Block) -> Predictions:
         """Predict, then learn, a whole block in one call."""
@@ -103,23 +103,23 @@ class NativeDriver(Driver):
             return join_predictions([none, self.predict_then_learn(rest)])
         if self.probabilities != "none":
             return self._predict_proba_then_learn(block)
-        numbers = None
-        if self._fitted and self._classes is None:
-            numbers = self._model_numbers(block)
-        if numbers is None or numbers.min() < 0:
-            labels = self.model.predict_then_learn(block.X, block.y, self._declared())
-            return Predictions(self.labels.of(labels), None)
-        rows = ValidatedRows(self.model, block.X, checked=block.checked)
-        return Predictions(self._numbers_of(rows.predict_then_learn(numbers)), None)
+        labels = predicted_then_learned(
+            *(self.model, block.X, block.labels, self._declared()),
+            checked=block.checked,
+        )
+        return Predictions(self.labels.of(labels), None)
 
     def _predict_proba_then_learn(self, block: Block) -> Predictions:
         """Predict, then learn, a whole block; return the probabilities before."""
         model, fitted = self.model, self._fitted
-        sets, declared = None, self._declared()
-        labels, scored = model._scored_then_learned(block.X, block.y, declared)
-        P = scored.probabilities
-        if scored.thresholds is not None:
-            sets = past_sets(P, scored.thresholds, COVERAGE)
+        rows = (model, block.X, block.labels, self._declared())
+        if self._thresholds is None:
+            self._thresholds = set_thresholds(model)
+        sets = None
+        if self._thresholds is None:
+            labels, P = scored_then_learned(*rows)
+        else:
+            labels, P, sets = sets_then_learned(*rows, COVERAGE, self._thresholds)
         found = predictions_with(self, block, labels, P, sets)
         if not fitted and self.probabilities == "prediction":
             assert found.probability is not None  # noqa: S101 - asked for
@@ -152,7 +152,7 @@ class NativeDriver(Driver):
 
         The results are the numbers of the predicted labels.
         """
-        numbers = self._model_numbers(block)[events.rows]
+        numbers = places_of(self)[block.numbers][events.rows]
         new = np.flatnonzero(events.learn & (numbers < 0))
         n = int(new[0]) if new.shape[0] > 0 else len(events)
         if n == 0:
@@ -160,35 +160,10 @@ class NativeDriver(Driver):
         rows = ValidatedRows(self.model, block.X, checked=block.checked)
         learned = np.where(events.learn, numbers, -1)[:n]
         predicted = rows.predict_and_learn(events.rows[:n], learned)[events.predict[:n]]
-        return n, self._numbers_of(predicted)
-
-    def _model_numbers(self, block: Block) -> IntArray:
-        """Return the model's numbers of a block's labels, −1 for unknown ones."""
-        self._update_tables()
-        return self._to_model[block.numbers]
-
-    def _update_tables(self) -> None:
-        """Translate between the model's numbers and the index, if either has grown."""
-        classes = self.model.classes_
-        if classes is self._known and len(self.labels) == self._to_model.shape[0]:
-            return
-        by_model = LabelIndex(classes.tolist())
-        self._to_model = by_model.find_all(self.labels.labels)
-        found = self.labels.find_all(by_model.labels)
-        # No prediction, −1, is looked up in the last place.
-        self._from_model = np.append(np.where(found < 0, _NOT_MET, found), NO_LABEL)
-        self._all_met = bool((found >= 0).all())
-        self._known = classes
-
-    def _numbers_of(self, predicted: IntArray) -> IntArray:
-        """Return the labels' numbers of predictions in the model's numbers."""
-        numbers = self._from_model[predicted]
-        if not self._all_met and _NOT_MET in numbers:
-            return self.labels.of(decode(predicted, self.model.classes_))
-        return numbers
+        return n, self.labels.of(CodedLabels(predicted, self.model.classes_))
 
     def _declared(self) -> LabelArray | None:
-        """Return the classes to declare: once."""
+        """Return the classes to declare, on the first call only."""
         classes, self._classes = self._classes, None
         return classes
 

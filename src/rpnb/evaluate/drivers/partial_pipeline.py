@@ -1,4 +1,4 @@
-"""Pipelines of scikit-learn whose steps all have `partial_fit`, which it lacks."""
+"""Adds `partial_fit` to scikit-learn pipelines whose steps all have it."""
 
 from typing import Any, final
 

@@ -1,5 +1,6 @@
 """Which driver a learner gets, by the methods it has."""
 
+import warnings
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
@@ -9,7 +10,7 @@ from sklearn.base import is_classifier
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.learners.references import MajorityClass, NoChange
 from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.evaluate.drivers.asking import AskingDriver
+from rpnb.evaluate.drivers.asked_labels import AskingDriver
 from rpnb.evaluate.drivers.driver import (
     BatchDriver,
     Driver,
@@ -26,7 +27,7 @@ from rpnb.evaluate.drivers.partial_pipeline import (
 from rpnb.labels import LabelIndex
 
 #: The references that every table has besides the learners.
-REFERENCES: Mapping[str, type[StreamClassifier[Any]]] = {
+REFERENCES: Mapping[str, type[StreamClassifier]] = {
     "majority class": MajorityClass,
     "same as last": NoChange,
 }
@@ -105,6 +106,29 @@ def check_learner(name: str, model: Any) -> None:
         raise TypeError(f"{name} must be a classifier, got {model!r}")
 
 
+def warn_of_zero_variances(name: str, model: Any) -> None:
+    """Warn of naive Bayes of scikit-learn that has learned single rows.
+
+    It adds a share of the variance of the rows of a call to all variances
+    (`var_smoothing`). A single row has none: a feature that is constant in a class
+    keeps a variance of 0, and the scores are not numbers.
+    """
+    last = model.steps[-1][1] if is_pipeline(model) else model
+    if not (hasattr(last, "var_smoothing") and hasattr(last, "var_")):
+        return
+    if (last.var_[last.class_count_ > 0] > 0.0).all():
+        return
+    warnings.warn(
+        f"{name}: features that are constant in a class have a variance of 0, so that "
+        f"predictions are of no use. scikit-learn's {type(last).__name__} smooths "
+        "variances by those of the rows that it learns in one call, and a single row "
+        "has none: set batch_size=100, or use rpnb.baselines.GaussianNB, which learns "
+        "row by row",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
 def has_probabilities(model: Any) -> bool:
     """Whether a learner gives probabilities."""
     if not is_river(model):
@@ -133,11 +157,11 @@ def drive(
 ) -> Driver:
     """Return a driver of a copy of a learner.
 
-    `probabilities` says whether those of the true labels are asked for, and `late`
-    whether labels may come late. `declared` are the classes that were declared, and
-    `classes` all, for learners that must know them beforehand. scikit-learn's
-    estimators learn `batch_size` rows at once. With a `budget` the learner gets the
-    labels only that it asks for.
+    `probabilities` is whether those of the true labels are needed, and `late` whether
+    labels may arrive late. `declared` are the classes that were declared, and `classes`
+    all, for learners that need them in advance. scikit-learn's estimators learn
+    `batch_size` rows at once. With a `budget` the learner gets only the labels that it
+    asks for.
     """
     copy = deepcopy(model)
     asked: Probabilities = "none"
@@ -184,9 +208,9 @@ def drive_references(
     late: bool,
     budget: float | None = None,
 ) -> dict[str, Driver]:
-    """Return drivers of the references, which look at labels only.
+    """Return drivers of the references, which use labels only.
 
-    With a `budget` they get so many, at random.
+    With a `budget` they get this share of them, at random.
     """
     late = late or budget is not None
     drivers: dict[str, Driver] = {
@@ -204,6 +228,6 @@ def drive_references(
 
 
 def learner_of(driver: Driver) -> Any:
-    """Return the learner that a driver has led along a stream."""
+    """Return the learner of a driver."""
     model = driver.model
     return model.pipeline if isinstance(model, PartialPipeline) else model

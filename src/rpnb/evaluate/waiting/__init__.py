@@ -1,4 +1,4 @@
-"""Life between a prediction and its label: what is known before the label comes."""
+"""Monitoring of predictions before their labels arrive: expected errors and drift."""
 
 from rpnb.evaluate.waiting.changes import CellChange, Change
 from rpnb.evaluate.waiting.forecast import ErrorForecast, ExpectedError, WaitingCounts

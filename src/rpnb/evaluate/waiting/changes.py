@@ -1,44 +1,44 @@
 r"""What changed between two windows of rows: columns, their cells, errors in them.
 
-Counts $o_{wc}$ of window w and cell c are compared with what both windows together
-would have, $e_{wc} = o_{\cdot c}\, n_w / n$. Cells with fewer than 10 rows in both
-together are one. Pearson's
+The counts $o_{wc}$ of window w and cell c are compared with those expected from both
+windows together, $e_{wc} = o_{\cdot c}\, n_w / n$. Cells with fewer than 10 rows in
+both together are merged into one. Pearson's
 
 $$χ^2 = \sum_{wc} (o_{wc} - e_{wc})^2 / e_{wc}$$
 
 has k − 1 degrees of freedom. The distance of a column is the total variation distance
-$½ \sum_c |p_c - q_c|$ less what chance alone gives on average. One cell, and the errors
-within a cell, are tested by the 2 × 2 table with Yates' correction. All p-values of a
-kind are adjusted for their number by Holm's method (Scandinavian Journal of Statistics
-6, 1979): columns, cells, errors. Rows count as independent; in a stream whose rows
-depend on each other small changes are found more often than they should be.
+$½ \sum_c |p_c - q_c|$ minus its expectation by chance. Single cells, and the errors
+within a cell, are tested by the 2 × 2 table with Yates' correction. The p-values of
+columns, of cells and of errors are each adjusted for their number by Holm's method
+(Scandinavian Journal of Statistics 6, 1979). Rows are assumed to be independent; in a
+stream whose rows depend on each other, small changes are found too often.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import chdtrc
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.evaluate.waiting.columns import Cells
+from rpnb.evaluate.waiting.columns import CategoryNames, Cells, unnamed
 
 Kind: TypeAlias = Literal["feature", "class", "error"]
-# Rows of a cell in both windows, at least, or it is joined with others.
+# Cells with fewer rows in both windows are merged.
 _FEWEST = 10
-# Cells of a column that are named.
+# Largest number of cells of a column that are named.
 _NAMED = 5
 
 
 class CellChange(NamedTuple):
-    """The share of rows, or the error rate, in a cell, in two windows."""
+    """Share of rows, or error rate, of a cell in two windows."""
 
     cell: str
     before: float
     after: float
     p_value: float
-    """adjusted for the number of cells"""
+    """p-value adjusted for the number of cells"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,17 @@ class Change:
     Attributes
     ----------
     kind
-        "feature"; "class" of true or predicted classes; "error" of the error rate of
-        rows by the cells of a column.
+        "feature"; "class" for true or predicted classes; or "error" for the error rate
+        by cell of a column.
     name
         Name of the column.
     distance
-        How much of the distribution moved, from 0 to 1, more than by chance; of errors
+        Share of the distribution that moved, from 0 to 1, beyond chance; for errors,
         the largest change of the error rate.
     p_value
-        Adjusted for the number of columns.
+        p-value, adjusted for the number of columns.
     cells
-        The cells that moved most, the largest change first.
+        Cells that moved most, the largest change first.
     """
 
     kind: Kind
@@ -70,8 +70,8 @@ class Change:
     def __str__(self) -> str:
         what = {"feature": "", "class": "", "error": "error by "}[self.kind]
         parts = [f"{c.cell} {c.before:.1%} → {c.after:.1%}" for c in self.cells[:3]]
-        told = f": {', '.join(parts)}" if parts else ""
-        return f"{what}{self.name} moved by {self.distance:.3f}{told}"
+        cells = f": {', '.join(parts)}" if parts else ""
+        return f"{what}{self.name} moved by {self.distance:.3f}{cells}"
 
 
 class ColumnCounts(NamedTuple):
@@ -82,7 +82,7 @@ class ColumnCounts(NamedTuple):
     cells: Cells
     before: IntArray
     after: IntArray
-    labels: Sequence[Any] | None = None
+    labels: CategoryNames | None = None
 
 
 class ErrorCounts(NamedTuple):
@@ -92,11 +92,11 @@ class ErrorCounts(NamedTuple):
     cells: Cells
     before: tuple[IntArray, IntArray]
     after: tuple[IntArray, IntArray]
-    labels: Sequence[Any] | None = None
+    labels: CategoryNames | None = None
 
 
 def holm(p_values: FloatArray) -> FloatArray:
-    """Return p-values adjusted for their number.
+    """Return p-values adjusted for their number by Holm's method, in the same order.
 
     >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
     [0.03, 0.06, 0.06]
@@ -110,7 +110,7 @@ def holm(p_values: FloatArray) -> FloatArray:
 
 
 def distance_of(before: IntArray, after: IntArray) -> float:
-    """Return the total variation distance of two counts, less that of chance."""
+    """Return the total variation distance of two counts, beyond that of chance."""
     n, m = int(before.sum()), int(after.sum())
     if n == 0 or m == 0:
         return 0.0
@@ -121,7 +121,7 @@ def distance_of(before: IntArray, after: IntArray) -> float:
 
 
 def column_p_value(before: IntArray, after: IntArray) -> float:
-    """Return the p-value of two windows having one distribution over cells."""
+    """Return the p-value that two windows have the same distribution over cells."""
     n, m = int(before.sum()), int(after.sum())
     rare = before + after < _FEWEST
     table = np.stack([before, after]).astype(np.float64)
@@ -135,7 +135,7 @@ def column_p_value(before: IntArray, after: IntArray) -> float:
 
 
 def share_p_values(a: IntArray, n: IntArray, b: IntArray, m: IntArray) -> FloatArray:
-    """Return p-values of a of n and b of m being equal shares, each by itself."""
+    """Return the p-values that a of n and b of m are equal shares, for each entry."""
     n, m = np.broadcast_arrays(np.asarray(n, np.float64), np.asarray(m, np.float64))
     total, hits = n + m, np.asarray(a + b, np.float64)
     spread = n * m * hits * (total - hits)
@@ -152,10 +152,11 @@ def find_changes(
     *,
     alpha: float = 0.001,
 ) -> tuple[Change, ...]:
-    """Return the columns that changed at a level, the largest distance first.
+    """Return the columns that changed significantly, the largest distance first.
 
-    `alpha` is the probability that any column, any cell, or any error is named by
-    chance, for each of the three.
+    Of columns with the same name, the parts of a text, only the first is returned.
+    `alpha` bounds the probability that any column is named by chance, and likewise for
+    cells and for errors.
     """
     found: list[Change] = []
     if columns:
@@ -166,6 +167,8 @@ def find_changes(
             for c, p, shown in zip(columns, adjusted, cells, strict=True)
             if p < alpha
         ]
+        found.sort(key=lambda change: change.distance)
+        found = [*{(each.kind, each.name): each for each in found}.values()]
         found.sort(key=lambda change: -change.distance)
     if errors:
         found += _error_changes(errors, alpha)
@@ -211,13 +214,15 @@ def _error_changes(errors: Sequence[ErrorCounts], alpha: float) -> list[Change]:
 
 def _named(
     cells: Cells,
-    labels: Sequence[Any] | None,
+    labels: CategoryNames | None,
     before: FloatArray,
     after: FloatArray,
     p: FloatArray,
     there: BoolArray,
 ) -> tuple[CellChange, ...]:
     """Return the cells that moved, the largest change first."""
+    if labels is unnamed:
+        return ()
     order = np.argsort(-np.abs(after - before), kind="stable")
     chosen = [int(cell) for cell in order if there[cell]][:_NAMED]
     return tuple(

@@ -1,7 +1,7 @@
-r"""The error of predictions whose labels have not come, and how far it may be off.
+r"""Forecast of the error of predictions whose labels have not arrived, with a band.
 
-A prediction that was given the probability c is wrong with probability 1 − c, if
-probabilities come true. Whether they do is measured on the labels that have come. Let W
+A prediction with probability c is wrong with probability 1 − c if probabilities are
+calibrated. Whether they are is measured on the labels that have arrived. Let W
 predictions wait, and $i = 1 … N$ be the labelled ones in the order of their labels.
 
 **Forecasts.** One is the mean of 1 − c over the rows that wait. The others correct it
@@ -11,22 +11,22 @@ $s = \sum d_b / (50 + \sum n_b)$, a waiting row of cell b counts
 
 $$1 - c + g\, \frac{d_b + 20 s}{n_b + 20}, \qquad L ∈ \{500, 2000\},\; g ∈ \{½, 1\}$$
 
-cut off at 0 and 1.
+clipped to 0 and 1.
 
-**Which one, and how far off.** All are tried on the past: from each of many places
-between labelled rows, the W labels after it are forecast with the labels before it
-alone. The residual R is the true error less the forecast. The forecast with the least
-mean |R| is taken. Places are closer than W rows; $m$ is how many windows of W rows fit.
+**Choice of the forecast.** All are tried on the past: from each of many places between
+labelled rows, the W labels after it are forecast from the labels before it alone. The
+residual R is the true error minus the forecast. The forecast with the smallest mean |R|
+is used. Places are closer than W rows; $m$ is the number of windows of W rows that fit.
 
 **The band** is ± h around the forecast. From m = 19 windows on, the
 $\lceil 0.95 (m + 1) \rceil / m$ quantile of |R| is a split conformal interval (Vovk,
-Gammerman & Shafer 2005). With fewer there is none at 95 %: the largest |R| is the
-quantile m / (m + 1), and is extrapolated by a heavy tail, that of index 1: a factor of
-20 / (m + 1). h is at least that of a t-interval with m degrees of freedom, on
-the root mean square of R. With m < 5 nothing is claimed: the band is [0, 1].
+Gammerman & Shafer 2005). With fewer, there is none at 95 %: the largest |R| is the
+quantile m / (m + 1), which a heavy tail of index 1 extrapolates by the factor
+20 / (m + 1). h is at least that of a t-interval with m degrees of freedom, on the root
+mean square of R. With m < 5 there is no forecast: the band is [0, 1].
 
-Everything is computed from integers, so that figures do not depend on how rows are cut
-into calls.
+Everything is computed from integers, so that figures do not depend on how rows are
+divided into calls.
 """
 
 from dataclasses import dataclass
@@ -38,46 +38,46 @@ from scipy.special import ndtri, stdtrit
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.parameters import check_integer, check_real
 
-#: Cells of probabilities.
+#: Number of cells of probabilities.
 N_CELLS: Final = 20
 #: Probabilities of mistakes are whole multiples of 1 / ONE.
 ONE: Final = 1 << 20
-#: Corrections: labelled rows, and the share of the correction; 0 rows for none.
+#: Corrections: number of labelled rows L, and share g of the correction; 0 for none.
 CORRECTIONS: Final = ((0, 0.0), (500, 0.5), (500, 1.0), (2000, 0.5), (2000, 1.0))
-#: By how many rows corrections of a cell, and of all, are held back.
+#: Pseudo-rows that shrink the correction of a cell, and of all cells.
 CELL_ROWS, ALL_ROWS = 20.0, 50.0
-#: Windows of labelled rows without which nothing is claimed.
+#: With fewer windows of labelled rows, there is no forecast.
 FEWEST: Final = 5.0
-#: Labelled rows before the first place that the past is looked at from.
+#: Labelled rows before the first place in the past.
 FIRST: Final = 250
-#: Rows of a window, at least; distance of places, at least.
+#: Fewest rows of a window, and smallest distance of places.
 SHORTEST, CLOSEST = 50, 25
-#: At most this share of the history is one window.
+#: A window is at most one part in this many of the history.
 LARGEST: Final = 10
-#: A larger share of rows where no labels were makes the error unknown.
+#: With a larger share of rows outside the labelled inputs, there is no forecast.
 MOST_OUTSIDE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedError:
-    """The error that is to be expected of predictions whose labels have not come.
+    """Expected error of predictions whose labels have not arrived.
 
     Attributes
     ----------
     waiting
-        Number of predictions that wait.
+        Number of predictions that wait for a label.
     expected
         Their expected error rate; NaN if none waits.
     low, high
-        Ends of the band that holds the true error rate; 0 and 1 if it is not known.
+        Ends of the band that should contain the true error rate; 0 and 1 if unknown.
     uncorrected
-        The mean of one minus the probability of each prediction.
+        Mean of one minus the probability of each prediction.
     windows
-        How many windows of that many labelled rows the band rests on.
+        Number of windows of as many labelled rows, on which the band is based.
     outside
-        Share of the rows whose inputs lie where labels were rare; see `InputWatch`.
+        Share of rows whose inputs are unlike those with labels; see `InputWatch`.
     reason
-        Why nothing is known; None if the band means something.
+        Why the error is unknown; None if it is known.
     """
 
     waiting: int
@@ -91,7 +91,14 @@ class ExpectedError:
 
     @property
     def known(self) -> bool:
-        """Whether the band means something."""
+        """Whether there is a forecast.
+
+        Examples
+        --------
+        >>> from rpnb.evaluate.waiting import ErrorForecast
+        >>> ErrorForecast().expected([0.9, 0.8]).known        # no labels yet
+        False
+        """
         return self.reason is None
 
     def __str__(self) -> str:
@@ -99,51 +106,66 @@ class ExpectedError:
             return "no row waits for its label"
         band = f"{self.low:.3f} to {self.high:.3f}"
         if self.reason is not None:
-            return f"cannot know: {self.reason}"
+            return f"expected error unknown: {self.reason}"
         return f"expected error {self.expected:.3f} ({band}) of {self.waiting:,} rows"
 
 
 class WaitingCounts(NamedTuple):
-    """Rows that wait, by cell of their probability."""
+    """Counts of rows that wait, by cell of their probability."""
 
     rows: IntArray
-    """(20,) how many"""
+    """(20,) number of rows"""
     mistakes: IntArray
     """(20,) sum of the probabilities of mistakes, in units of 1 / ONE"""
 
     @classmethod
     def of(cls, confidence: Any) -> "WaitingCounts":
-        """Count rows by the probabilities of their predictions."""
+        """Count rows by the probabilities of their predictions.
+
+        Examples
+        --------
+        >>> from rpnb.evaluate.waiting import WaitingCounts
+        >>> int(WaitingCounts.of([0.9, 0.6, 0.7]).rows.sum())
+        3
+        """
         cells, mistakes = cells_of(confidence)
         return cls(_sums(cells, np.ones_like(mistakes)), _sums(cells, mistakes))
 
     def plus(self, other: "WaitingCounts", sign: int = 1) -> "WaitingCounts":
-        """Return the counts with those of other rows added or, by −1, removed."""
+        """Return the counts with those of other rows added or, if sign is −1, removed.
+
+        Examples
+        --------
+        >>> from rpnb.evaluate.waiting import WaitingCounts
+        >>> counts = WaitingCounts.of([0.9, 0.6]).plus(WaitingCounts.of([0.6]), -1)
+        >>> int(counts.rows.sum())
+        1
+        """
         return WaitingCounts(
             self.rows + sign * other.rows, self.mistakes + sign * other.mistakes
         )
 
 
 def cells_of(confidence: Any) -> tuple[IntArray, IntArray]:
-    """Return the cells of probabilities, and those of mistakes in units of 1 / ONE."""
+    """Return the cells of probabilities, and one minus them in units of 1 / ONE."""
     c = np.clip(np.nan_to_num(np.asarray(confidence, np.float64)), 0.0, 1.0)
     cells = np.minimum((c * N_CELLS).astype(np.int64), N_CELLS - 1)
     return cells, ONE - np.rint(c * ONE).astype(np.int64)
 
 
 def _sums(cells: IntArray, values: IntArray) -> IntArray:
-    """Return sums of integers by cell, exactly: they are below 2^53."""
+    """Return exact sums of integers by cell: they are below 2^53."""
     return np.bincount(cells, values, N_CELLS).astype(np.int64)
 
 
 @final
 class ErrorForecast:
-    """Forecasts the error of rows that wait from those whose labels have come.
+    """Forecasts the error of rows that wait, from rows whose labels have arrived.
 
     Parameters
     ----------
     history : int, default=20000
-        Labelled rows that are kept, 24 bytes each.
+        Number of labelled rows to keep, 24 bytes each.
 
     Examples
     --------
@@ -158,7 +180,7 @@ class ErrorForecast:
     >>> bool(found.low <= wrong[7000:].mean() <= found.high)
     True
     >>> forecast.expected(confidence).reason
-    'too few labels have come'
+    'too few labels have come (7,000 of about 10,250)'
     """
 
     def __init__(self, history: int = 20_000) -> None:
@@ -170,14 +192,20 @@ class ErrorForecast:
         self._mistakes: IntArray = np.zeros(0, np.int64)
 
     def add_labelled(self, confidence: Any, wrong: Any) -> None:
-        """Add predictions whose labels have come, in the order of the labels.
+        """Add predictions whose labels have arrived, in the order of the labels.
 
         Parameters
         ----------
-        confidence : array-like of shape (n,)
-            Probabilities that the predicted classes had been given.
-        wrong : array-like of shape (n,)
+        confidence : array-like of shape (n_samples,)
+            Probabilities of the predicted classes.
+        wrong : array-like of shape (n_samples,)
             Whether each prediction was wrong.
+
+        Examples
+        --------
+        >>> from rpnb.evaluate.waiting import ErrorForecast
+        >>> forecast = ErrorForecast()
+        >>> forecast.add_labelled([0.9, 0.6, 0.7], [False, True, False])
         """
         missed: BoolArray = np.asarray(wrong, np.bool_)
         cells, mistakes = cells_of(confidence)
@@ -204,13 +232,21 @@ class ErrorForecast:
 
         Parameters
         ----------
-        waiting : array-like of shape (n,) or WaitingCounts
-            Probabilities of the predictions that wait.
+        waiting : array-like of shape (n_samples,) or WaitingCounts
+            Probabilities of the predictions that wait for a label.
         outside : float, default=0.0
-            Share of these rows whose inputs lie where the labelled rows were not. The
-            band is that much wider, and above 0.5 nothing is known.
+            Share of these rows whose inputs are unlike those of labelled rows. The band
+            is that much wider, and above 0.5 there is no forecast.
         coverage : float, default=0.95
-            Share of bands that hold the true error.
+            Share of bands that should contain the true error.
+
+        Examples
+        --------
+        >>> from rpnb.evaluate.waiting import ErrorForecast
+        >>> forecast = ErrorForecast()
+        >>> forecast.add_labelled([0.9, 0.6, 0.7], [False, True, False])
+        >>> forecast.expected([0.8, 0.8]).known               # too few labels
+        False
         """
         coverage = check_real("coverage", coverage, 0.0, above=True, high=0.9999)
         if not isinstance(waiting, WaitingCounts):
@@ -233,9 +269,12 @@ class ErrorForecast:
         expected, raw = float(forecasts[best]), float(forecasts[0])
         reason = None
         if m < FEWEST:
-            reason = "too few labels have come"
+            needed = FIRST + int(FEWEST) * width
+            reason = (
+                f"too few labels have come ({len(self._cells):,} of about {needed:,})"
+            )
         elif outside > MOST_OUTSIDE:
-            reason = "the inputs have left what the labels were seen on"
+            reason = "the inputs are unlike those with labels"
         if reason is not None:
             return ExpectedError(W, expected, 0.0, 1.0, raw, m, outside, reason)
         half = half_width(residuals[:, best], m, expected, W, width, coverage) + outside
@@ -243,12 +282,12 @@ class ErrorForecast:
         return ExpectedError(W, expected, low, high, raw, m, outside, None)
 
     def _places(self, width: int) -> tuple[IntArray, int]:
-        """Return places in the history to look forward from, the latest first."""
+        """Return places in the history to forecast from, the latest first."""
         stride = max(width // 4, CLOSEST)
         return np.arange(len(self._cells) - width, FIRST - 1, -stride), stride
 
     def _residuals(self, places: IntArray, width: int) -> FloatArray:
-        """Return (places, forecasts): true error of rows after less the forecast."""
+        """Return (places, forecasts): the true error after a place minus a forecast."""
         if len(places) == 0:
             return np.zeros((0, len(CORRECTIONS)))
         after = _between(places, places + width)
@@ -259,9 +298,9 @@ class ErrorForecast:
         return true[:, None] - self._forecasts(places, rows, mistakes)
 
     def _forecasts(self, places: Any, rows: IntArray, mistakes: IntArray) -> FloatArray:
-        """Return (places, forecasts) of rows in cells, with the labels before a place.
+        """Return (places, forecasts) of rows in cells, from the labels before a place.
 
-        `rows` and `mistakes` (places, 20) are those of rows to forecast.
+        `rows` and `mistakes` (places, 20) describe the rows to forecast.
         """
         places = np.asarray(places)
         n = rows.sum(axis=1)
@@ -300,9 +339,9 @@ def half_width(
     width: int,
     coverage: float,
 ) -> float:
-    """Return half of the band's width; see the module's text.
+    """Return half of the band's width: see the docstring of the module.
 
-    `residuals` are of windows of `width` rows, m of which would fit side by side.
+    `residuals` are those of windows of `width` rows, of which m fit side by side.
     """
     absolute = np.sort(np.abs(residuals))
     level = min(coverage * (m + 1.0) / m, 1.0)
@@ -311,7 +350,7 @@ def half_width(
     seen *= max(1.0 / ((1.0 - coverage) * (m + 1.0)), 1.0)
     t = float(stdtrit(m, 0.5 + coverage / 2.0))
     spread = float(np.sqrt(np.mean(residuals**2)))
-    # More rows than windows are long: drift goes on, as a random walk does.
+    # With more rows than a window has, drift goes on like a random walk.
     longer = max(waiting / width, 1.0) ** 0.5
     normal = float(ndtri(0.5 + coverage / 2.0))
     chance = normal * (expected * (1.0 - expected) / waiting) ** 0.5

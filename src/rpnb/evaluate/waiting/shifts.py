@@ -1,18 +1,22 @@
-"""Columns watched for change: a window of rows against a reference, again and again.
+"""Drift of columns: windows of rows are compared with a reference.
 
-The first 1,000 rows are the reference, from which the cells of each column follow. Then
-every window of 500 rows is compared with it: the distance of each column is recorded,
-and where a column has changed by more than chance, and by at least 0.1 of its
-distribution, there is an alarm. After an alarm its window and the next one become the
+The first 1,000 rows are the reference, which also defines the cells of each column.
+Then every window of 500 rows is compared with it: the distance of each column is
+recorded, and there is an alarm if a column has changed significantly and by at least
+0.1 of its distribution. After an alarm, its window and the next one become the
 reference.
 
-Windows do not overlap. Each gives a false alarm with probability 0.001 at most, however
-many columns there are, if rows are independent: one in 500,000 rows.
+A column that rises with the row number throughout the reference (or falls), such as a
+date or a running number, is a clock: it would be outside the reference in every window.
+It is not compared while this continues.
+
+Windows do not overlap. If rows are independent, each gives a false alarm with
+probability 0.001 at most, however many columns there are: one in 500,000 rows.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, final
+from typing import Final, Literal, final
 
 import numpy as np
 
@@ -24,31 +28,33 @@ from rpnb.evaluate.waiting.changes import (
     distance_of,
     find_changes,
 )
-from rpnb.evaluate.waiting.columns import Cells
+from rpnb.evaluate.waiting.columns import N_QUANTILES, CategoryNames, Cells
 
-#: Rows of a window, and windows of a reference.
+#: Number of rows of a window, and of windows of a reference.
 WINDOW: Final = 500
 REFERENCE: Final = 2
 #: Probability of a false alarm in a window.
 ALPHA: Final = 0.001
-#: The least distance that is worth an alarm.
+#: Smallest distance that causes an alarm.
 LEAST: Final = 0.1
-# Alarms, and looks at the windows, that are kept.
+# A clock: correlation of its ranks with the row number, in the reference and since.
+_CLOCK, _STILL = 0.95, 0.5
+# Largest number of alarms, and of looks, that are kept.
 _ALARMS, _LOOKS = 100, 256
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Where inputs, predicted classes or errors changed, and what did.
+    """Alarm about changed inputs, predicted classes or errors, with what changed.
 
     Attributes
     ----------
     row
-        Rows predicted when it was given.
+        Number of rows predicted before the alarm.
     what
-        "inputs", "predictions" or "errors".
+        Kind of the alarm: "inputs", "predictions" or "errors".
     changes
-        The columns that moved, the largest change first.
+        Columns that moved, the largest change first.
     """
 
     row: int
@@ -56,24 +62,24 @@ class Alarm:
     changes: tuple[Change, ...]
 
     def __str__(self) -> str:
-        told = "; ".join(map(str, self.changes[:3])) or "no column stands out"
-        return f"row {self.row:,}, {self.what}: {told}"
+        changes = "; ".join(map(str, self.changes[:3])) or "no column stands out"
+        return f"row {self.row:,}, {self.what}: {changes}"
 
 
 @final
 class ShiftWatch:
-    """Watches columns of numbers; see the module's text.
+    """Watches columns of numbers for drift: see the docstring of the module.
 
     Parameters
     ----------
     what
-        What the columns are, for alarms.
+        Kind of the alarms.
     kind
-        What a column is.
+        Kind of the changes of a column.
     window
-        Rows of a window.
+        Number of rows of a window.
     alpha
-        Probability of a false alarm in a window.
+        Largest probability of a false alarm in a window.
     """
 
     def __init__(
@@ -89,20 +95,23 @@ class ShiftWatch:
         self.alarms: list[Alarm] = []
         self.names: tuple[str, ...] = ()
         self.cells: list[Cells] = []
-        """of the columns, empty until there is a reference"""
+        """cells of the columns; empty until there is a reference"""
+        self.clocks: frozenset[str] = frozenset()
+        """names of columns that only move with time"""
+        self._clock: FloatArray = np.zeros(0)
         self._what, self._kind = what, kind
         self.window, self._alpha = window, alpha
         self._buffer: list[FloatArray] = []
         self._held = 0
         self._last: FloatArray = np.zeros((0, 0))
         self._reference: list[IntArray] = []
-        self._labels: list[Sequence[Any] | None] = []
+        self._labels: list[CategoryNames | None] = []
         self._wait_for = REFERENCE * window
         self._step = 1
         self._looks: list[tuple[int, FloatArray]] = []
 
     def room(self) -> int:
-        """Return how many rows may be added until the next look."""
+        """Return the number of rows until the next look."""
         return self._wait_for - self._held
 
     def add(
@@ -110,9 +119,9 @@ class ShiftWatch:
         rows: FloatArray,
         names: Sequence[str],
         categorical: Sequence[bool],
-        labels: Sequence[Sequence[Any] | None],
+        labels: Sequence[CategoryNames | None],
     ) -> None:
-        """Add rows (n, p), whose columns have names; `labels` are their categories."""
+        """Add rows (n, p), with the names and the categories of their columns."""
         self.names, self._labels = tuple(names), list(labels)
         done = 0
         while done < len(rows):
@@ -130,7 +139,7 @@ class ShiftWatch:
     def _look(self, whole: FloatArray, categorical: Sequence[bool]) -> None:
         """Make a reference of rows, or compare them with it."""
         if not self.cells and self._kind == "class" and np.isnan(whole).any():
-            # Nothing was predicted yet: that is no class to compare with.
+            # Rows without a prediction are not a class to compare with.
             self._buffer, self._held = [self._last], len(self._last)
             self._wait_for = REFERENCE * self.window
             self._record(np.zeros(whole.shape[1]))
@@ -141,8 +150,12 @@ class ShiftWatch:
             return
         columns = self._compared(whole)
         distances = np.array([distance_of(c.before, c.after) for c in columns])
+        going = np.abs(self._clock) >= _CLOCK
+        going[going] = _trends(whole[:, going]) * self._clock[going] >= _STILL
+        distances[going] = 0.0
         self._record(distances)
-        changes = find_changes(columns, alpha=self._alpha)
+        compared = [c for c, skip in zip(columns, going, strict=True) if not skip]
+        changes = find_changes(compared, alpha=self._alpha)
         if any(change.distance >= LEAST for change in changes):
             self.alarms = [
                 *self.alarms[1 - _ALARMS :],
@@ -156,16 +169,22 @@ class ShiftWatch:
     def _refer(self, whole: FloatArray, categorical: Sequence[bool]) -> None:
         self.cells = [Cells.of(whole[:, j], each) for j, each in enumerate(categorical)]
         self._reference = self.counts(whole)
+        self._clock = np.where(categorical, 0.0, _trends(whole))
+        self.clocks = frozenset(
+            name
+            for name, trend in zip(self.names, self._clock.tolist(), strict=True)
+            if abs(trend) >= _CLOCK
+        )
         self._wait_for = self.window
 
     def recent(self) -> FloatArray:
-        """Return the rows of the last window; call it at the end of one."""
+        """Return the rows of the last window; to be called at the end of one."""
         if self._held >= self.window:
             return np.concatenate(self._buffer)[-self.window :]
         return self._last
 
     def counts(self, rows: FloatArray) -> list[IntArray]:
-        """Return how many rows each cell of each column has."""
+        """Return the number of rows in each cell of each column."""
         return [cells.count(rows[:, j]) for j, cells in enumerate(self.cells)]
 
     def _compared(self, after: FloatArray) -> list[ColumnCounts]:
@@ -177,7 +196,7 @@ class ShiftWatch:
         ]
 
     def _record(self, distances: FloatArray) -> None:
-        """Keep the distances; every other look is dropped if there are too many."""
+        """Record distances; if there are too many looks, drop every other one."""
         number = self.rows // self.window
         if number % self._step == 0:
             self._looks.append((self.rows, distances))
@@ -187,8 +206,25 @@ class ShiftWatch:
             self._looks = [look for look in self._looks if look[0] % every == 0]
 
     def series(self) -> tuple[IntArray, FloatArray]:
-        """Return rows (t,), and distances (t, p) of the windows that ended there."""
+        """Return rows (t,), and the distances (t, p) of the windows that end there."""
         rows = np.array([row for row, _ in self._looks], np.int64)
         if not self._looks:
             return rows, np.zeros((0, len(self.names)))
         return rows, np.stack([distances for _, distances in self._looks])
+
+
+def _trends(rows: FloatArray) -> FloatArray:
+    """Return the correlation of the ranks of each column (n, p) with the row number.
+
+    It is 0 for columns with few values, which are not clocks, and for missing values.
+    """
+    found = np.zeros(rows.shape[1])
+    numbers = np.arange(len(rows)) - (len(rows) - 1) / 2
+    for j, column in enumerate(rows.T):
+        values, ranks = np.unique(column, return_inverse=True)
+        if len(values) > N_QUANTILES and not np.isnan(values[-1]):
+            apart = ranks - ranks.mean()
+            found[j] = float(apart @ numbers) / np.sqrt(
+                float(apart @ apart) * float(numbers @ numbers)
+            )
+    return found

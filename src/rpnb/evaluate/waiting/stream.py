@@ -1,4 +1,4 @@
-"""An evaluation watched as if labels were not known before they come."""
+"""Monitoring of an evaluation as if labels were unknown before they arrive."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,9 +7,10 @@ from typing import NamedTuple, final
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.evaluate.blocks import Block, gather, take
 from rpnb.evaluate.delays import Events
 from rpnb.evaluate.drivers.driver import Driver, Predictions
+from rpnb.evaluate.stream_blocks import Block, gather, take
+from rpnb.evaluate.waiting.columns import column_distances
 from rpnb.evaluate.waiting.forecast import ExpectedError
 from rpnb.evaluate.waiting.shifts import WINDOW, Alarm
 from rpnb.evaluate.waiting.watch import InputWatch, LearnerWatch
@@ -18,31 +19,31 @@ from rpnb.labels import LabelIndex
 
 @dataclass(frozen=True, slots=True)
 class WaitingResult:
-    """What was known of a learner's predictions before their labels came.
+    """Estimates for a learner's predictions, made before their labels arrived.
 
     Attributes
     ----------
     rows
-        Rows predicted so far, at each look: every 500 rows.
+        Number of rows predicted at each look, one per 500 rows.
     waiting
-        Predictions without a label at each look.
+        Number of predictions that waited for a label at each look.
     expected, low, high
-        Their expected error rate, and its band.
+        Expected error rate of these predictions, and the ends of its band.
     known
-        Whether the band meant something; see `ExpectedError`.
+        Whether there was a forecast; see `ExpectedError`.
     true
-        Their true error rate, which came out later; NaN where no row waited.
+        True error rate of these predictions, known only later; NaN if none waited.
     outside
-        Share of rows whose inputs lie where labels were rare.
+        Share of rows whose inputs were unlike those with labels.
     last
-        The expected error at the end of the stream.
+        Expected error at the end of the stream.
     distance_rows
-        Rows predicted so far, at each comparison of inputs with the reference.
+        Number of rows predicted at each comparison of inputs with the reference.
     distances
-        By column, how far the last 500 rows were from the reference: features, and
+        Distance of the last 500 rows from the reference, for each feature and for
         "predicted class".
     alarms
-        Alarms of inputs, of predicted classes and of errors, with what changed.
+        Alarms about inputs, predicted classes and errors, with what changed.
     """
 
     rows: IntArray
@@ -60,12 +61,34 @@ class WaitingResult:
 
     @property
     def difference(self) -> float:
-        """Mean over the looks of |expected − true|."""
+        """Mean of |expected − true| over the looks.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import GaussianNB
+        >>> from rpnb.datasets import streams
+        >>> from rpnb.evaluate import prequential
+        >>> stream = streams.mixture(4000, seed=0)
+        >>> result = prequential(GaussianNB(), stream, delay=200, labels="late")
+        >>> result.waiting["GaussianNB"].difference < 0.05
+        True
+        """
         return float(np.nanmean(np.abs(self.expected - self.true)))
 
     @property
     def coverage(self) -> float:
-        """Share of the looks whose band held the true error rate."""
+        """Share of the looks whose band contained the true error rate.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import GaussianNB
+        >>> from rpnb.datasets import streams
+        >>> from rpnb.evaluate import prequential
+        >>> stream = streams.mixture(4000, seed=0)
+        >>> result = prequential(GaussianNB(), stream, delay=200, labels="late")
+        >>> result.waiting["GaussianNB"].coverage
+        1.0
+        """
         there = ~np.isnan(self.true)
         held = (self.low <= self.true) & (self.true <= self.high)
         return float(held[there].mean())
@@ -80,16 +103,16 @@ class _Pending(NamedTuple):
 
 @final
 class StreamWatch:
-    """Watches learners of an evaluation along its events.
+    """Watches the learners of an evaluation between predictions and labels.
 
     Parameters
     ----------
     learners
-        By name, the place among the participants, and the driver of the learner.
+        Position among the participants, and driver, of each learner, by name.
     labels
-        The labels of the evaluation.
+        Label index of the evaluation.
     inputs
-        Watches the rows.
+        Watch of the rows; a new one by default.
     """
 
     def __init__(
@@ -106,7 +129,7 @@ class StreamWatch:
         self._places = dict(learners)
         self._labels = labels
         self._before = {
-            name: getattr(driver.model, "n_seen_", 0)
+            name: getattr(driver.model, "n_samples_seen_", 0)
             for name, (_, driver) in learners.items()
         }
         self._first = 0
@@ -125,7 +148,7 @@ class StreamWatch:
         """Follow the events of a block of predicted rows.
 
         `found` are the predictions of all participants, and `needed` is the first row
-        whose label is still to come.
+        whose label is still to arrive.
         """
         if events is None:
             numbers = np.arange(block.start, block.stop)
@@ -133,7 +156,7 @@ class StreamWatch:
             events, kept = Events(numbers, np.ones_like(labelled), labelled), [block]
         self._remember(block, found)
         own = {name: self._own_alarms(name) for name in self.learners}
-        # A row that is predicted and learned at once does one after the other.
+        # A row that is predicted and learned at once is split into two events.
         times = events.predict.astype(np.int64) + events.learn
         rows = np.repeat(events.rows, times)
         predict = np.repeat(events.predict, times)
@@ -154,7 +177,7 @@ class StreamWatch:
         self._trim(min(needed, block.stop))
 
     def _remember(self, block: Block, found: Sequence[Predictions]) -> None:
-        """Keep predictions until their labels come."""
+        """Keep predictions until their labels arrive."""
         self._truth = np.concatenate([self._truth, np.asarray(block.numbers)])
         for name, (place, _) in self._places.items():
             numbers, _, details = found[place]
@@ -180,7 +203,7 @@ class StreamWatch:
         predict: BoolArray,
         own: Mapping[str, Sequence[int]],
     ) -> None:
-        """Add rows that are predicted and labels that come, before the next look."""
+        """Add predicted rows and arriving labels, before the next look."""
         labels, inputs = self._labels.labels, self.inputs
         at = inputs.rows + np.cumsum(predict)[~predict]
         learned = rows[~predict]
@@ -214,7 +237,7 @@ class StreamWatch:
             inputs.add_predicted(block.part(begin, end).X, end - 1)
 
     def _trim(self, needed: int) -> None:
-        """Forget predictions whose labels have come or never will."""
+        """Forget predictions whose labels have arrived, or never will."""
         gone = max(needed - self._first, 0)
         self._first += gone
         self._truth = self._truth[gone:]
@@ -224,14 +247,14 @@ class StreamWatch:
             )
 
     def results(self) -> dict[str, WaitingResult]:
-        """Return what was known of each learner."""
+        """Return the estimates for each learner."""
         return {name: self._result(watch) for name, watch in self.learners.items()}
 
     def _result(self, watch: LearnerWatch) -> WaitingResult:
         errors = [look.error for look in watch.looks]
         rows, distances = self.inputs.shifts.series()
         class_rows, of_classes = watch.classes.series()
-        found = dict(zip(self.inputs.shifts.names, distances.T, strict=True))
+        found = column_distances(self.inputs.shifts.names, distances)
         if self.inputs.skipped is not None:
             rows, found = class_rows, {}
         if len(rows):
@@ -254,7 +277,7 @@ class StreamWatch:
 
 
 def _detects(driver: Driver) -> bool:
-    """Whether the learner has its own drift detector."""
+    """Return whether the learner has its own drift detector."""
     return hasattr(driver.model, "detector")
 
 

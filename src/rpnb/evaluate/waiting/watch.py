@@ -1,22 +1,23 @@
-"""Rows watched between their prediction and their label: inputs, classes, errors.
+"""Watches of rows between prediction and label: inputs, classes and errors.
 
-`InputWatch` is shared by the learners that predict the same rows, and `LearnerWatch`
-is of one of them. Both look at multiples of 500 predicted rows, so that figures do not
-depend on how rows are cut into calls.
+An `InputWatch` is shared by the learners that predict the same rows; a `LearnerWatch`
+belongs to one of them. Both look at multiples of 500 predicted rows, so that figures do
+not depend on how rows are divided into calls.
 
-**Inputs that have left the labels.** At each look the last 500 rows are compared with
-the last 1,000 labelled ones, and the distance of each column is compared with the
-largest that it had at looks whose rows have their labels by now: what was usual then is
-part of the residuals of past forecasts already. What is beyond that is the share of
-rows outside; the largest of all columns counts.
+**Inputs unlike those with labels.** At each look, the last 500 rows are compared with
+the last 1,000 labelled ones, and the distance of each column with the largest that it
+had at looks whose rows are labelled by now: usual distances are already part of the
+residuals of past forecasts. The excess, for the column where it is largest, is the
+share of rows outside.
 """
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
+from rpnb.core.columns.coding import ColumnKind
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.drift.adwin import Adwin
 from rpnb.estimators.drift.detectors import first_alarm
@@ -27,7 +28,12 @@ from rpnb.evaluate.waiting.changes import (
     distance_of,
     find_changes,
 )
-from rpnb.evaluate.waiting.columns import Cells, TableColumns
+from rpnb.evaluate.waiting.columns import (
+    CategoryNames,
+    Cells,
+    TableColumns,
+    unnamed,
+)
 from rpnb.evaluate.waiting.forecast import (
     ErrorForecast,
     ExpectedError,
@@ -35,42 +41,51 @@ from rpnb.evaluate.waiting.forecast import (
 )
 from rpnb.evaluate.waiting.shifts import ALPHA, WINDOW, Alarm, ShiftWatch
 
-#: Windows of labelled rows that rows after a change are compared with.
+#: Number of windows of labelled rows before a change.
 _BEFORE: Final = 2
-#: Labelled rows after a change of errors: where the detector does not say, and least.
+#: Labelled rows after a change of errors: without a detector's estimate, and fewest.
 _AFTER, _FEWEST_AFTER = 200, 50
-# Features that are watched, at most.
+# Largest number of features that are watched.
 _MOST_FEATURES: Final = 1000
-# Looks whose distances are kept until their labels have come, and alarms, at most.
+# Largest number of looks whose distances wait for labels, and of alarms.
 _PENDING, _ALARMS = 1000, 100
-# Looks at rows that wait, that are kept.
+# Largest number of looks that are kept.
 _LOOKS: Final = 1024
 
 
 @final
 class InputWatch:
-    """Watches the inputs of a stream, and where those with labels are.
+    """Watches the inputs of a stream, and whether they are like those with labels.
 
     Parameters
     ----------
     names : sequence of str, optional
-        Names of the features.
+        Names of the features; by default those of the first table, or x1, x2, …
     categorical : collection of int
-        Columns whose numbers are categories.
+        Positions of columns whose numbers stand for categories.
+    category_names : mapping from number to name, optional
+        Names of these categories; the mapping may grow.
+    kinds : sequence of str, optional
+        Kinds of the named columns, if rows are encoded for a learner; see
+        `TableColumns`.
     """
 
     def __init__(
-        self, names: Sequence[str] | None = None, categorical: Collection[int] = ()
+        self,
+        names: Sequence[str] | None = None,
+        categorical: Collection[int] = (),
+        category_names: Mapping[float, str] | None = None,
+        kinds: Sequence[ColumnKind] | None = None,
     ) -> None:
-        self.columns = TableColumns(names, categorical)
+        self.columns = TableColumns(names, categorical, category_names, kinds)
         self.shifts = ShiftWatch()
         self.labelled_rows = 0
         self.outside = 0.0
-        """share of the last rows that lie where labels were rare"""
+        """share of the last rows whose inputs are unlike those with labels"""
         self.outside_column: str | None = None
-        """the column by which that is"""
+        """the column with the largest such share"""
         self.skipped: str | None = None
-        """why inputs are not watched"""
+        """why inputs are not watched; None if they are"""
         self._labelled: FloatArray = np.zeros((0, 0))
         self._newest = -1
         self._usual: Any = 0.0
@@ -82,13 +97,13 @@ class InputWatch:
         return self.shifts.rows
 
     def room(self) -> int:
-        """Return how many rows may be predicted until the next look."""
+        """Return the number of predicted rows until the next look."""
         return WINDOW - self.rows % WINDOW
 
     def add_predicted(self, X: Any, newest: int) -> None:
-        """Add rows that are predicted, at most `room()` of them.
+        """Add predicted rows, at most `room()` of them.
 
-        `newest` is the number of the last one; numbers ascend.
+        `newest` is the number of the last row; numbers ascend.
         """
         if _width(X) > _MOST_FEATURES:
             self.skipped = f"only up to {_MOST_FEATURES:,} features are watched"
@@ -104,7 +119,7 @@ class InputWatch:
         return names, kinds, [columns.labels(j) for j in range(len(kinds))]
 
     def add_labelled(self, X: Any, newest: int) -> None:
-        """Add rows whose labels have come, at most 500 in one call.
+        """Add rows whose labels have arrived, at most 500 in one call.
 
         `newest` is the largest of their numbers.
         """
@@ -116,7 +131,7 @@ class InputWatch:
         self._newest = max(self._newest, newest)
 
     def _look(self, number: int) -> None:
-        """Compare the last window, which ends with a row's number, with labels."""
+        """Compare the last window, which ends at row `number`, with labelled rows."""
         known = self._labelled[-_BEFORE * WINDOW :]
         self.outside, self.outside_column = 0.0, None
         if len(known) < WINDOW:
@@ -135,28 +150,33 @@ class InputWatch:
             self.outside, self.outside_column = float(beyond[worst]), names[worst]
 
     def labelled_windows(self, end: int, last: int) -> tuple[FloatArray, FloatArray]:
-        """Return the labelled rows before, and among, the `last` ones up to `end`.
+        """Return the `last` labelled rows up to `end`, preceded by those before them.
 
-        `end` counts labelled rows, and is at most 500 less than all of them.
+        `end` counts labelled rows, and is at most 500 smaller than their number.
         """
         stop = len(self._labelled) - (self.labelled_rows - end)
         return _windows(self._labelled, stop, last)
 
     def feature_changes(
         self, before: FloatArray, after: FloatArray
-    ) -> list[ColumnCounts]:
-        """Return the counts of all features in two windows, cells from the first."""
+    ) -> dict[int, ColumnCounts]:
+        """Return the counts of features in two windows; the first defines cells.
+
+        Features that only move with time are left out.
+        """
         names, kinds, labels = self._about()
-        found = []
+        found = {}
         for j, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+            if name in self.shifts.clocks:
+                continue
             cells = Cells.of(before[:, j], kind)
             counts = cells.count(before[:, j]), cells.count(after[:, j])
-            found.append(ColumnCounts("feature", name, cells, *counts, labels[j]))
+            found[j] = ColumnCounts("feature", name, cells, *counts, labels[j])
         return found
 
 
 def _windows(rows: Any, stop: int, last: int) -> tuple[Any, Any]:
-    """Return the rows before, and among, the last ones up to `stop`."""
+    """Return the rows before the last ones up to `stop`, and these last ones."""
     split = max(stop - last, 0)
     return rows[max(split - _BEFORE * WINDOW, 0) : split], rows[split:stop]
 
@@ -171,31 +191,31 @@ def _length(X: Any) -> int:
 
 
 def _apart(known: FloatArray, last: FloatArray, categorical: bool) -> float:
-    """Return the distance of a column in two windows, cells from the first."""
+    """Return the distance of a column in two windows; the first defines cells."""
     cells = Cells.of(known, categorical)
     return distance_of(cells.count(known), cells.count(last))
 
 
 class Look(NamedTuple):
-    """What was known of the rows that waited, after some rows."""
+    """Expected and true error of the rows that waited, after some rows."""
 
     row: int
     error: ExpectedError
     true: float
-    """their true error rate; NaN where it is not known"""
+    """true error rate of these rows; NaN if unknown"""
 
 
 @final
 class LearnerWatch:
-    """Watches the predictions of a learner until their labels come.
+    """Watches the predictions of a learner until their labels arrive.
 
     Parameters
     ----------
     inputs
-        Watches the rows.
+        Watch of the rows.
     own_alarms
-        Whether the learner has a drift detector, whose alarms are passed on; otherwise
-        ADWIN watches its errors.
+        Whether the learner has its own drift detector, whose alarms are passed on;
+        otherwise ADWIN watches its errors.
     """
 
     def __init__(self, inputs: InputWatch, *, own_alarms: bool = False) -> None:
@@ -219,8 +239,8 @@ class LearnerWatch:
     ) -> None:
         """Add predictions: numbers of labels, −1 for none, and their probabilities.
 
-        Of a probability that is NaN nothing is forecast. `truth` are the true labels,
-        where an evaluation knows them already.
+        Rows with probability NaN are left out of the forecast. `truth` are the true
+        labels, if an evaluation knows them already.
         """
         there = predicted >= 0
         if truth is not None:
@@ -231,12 +251,12 @@ class LearnerWatch:
         self.add_waiting(confidence[there])
 
     def add_waiting(self, confidence: FloatArray) -> None:
-        """Add rows that wait, by the probabilities they were given."""
+        """Add rows that wait, given the probabilities of their predictions."""
         known = confidence[~np.isnan(confidence)]
         self.waiting = self.waiting.plus(WaitingCounts.of(known))
 
     def remove_waiting(self, confidence: FloatArray) -> None:
-        """Take rows away that wait no longer, by the probabilities they were given."""
+        """Remove rows that wait no longer, given their probabilities."""
         known = confidence[~np.isnan(confidence)]
         self.waiting = self.waiting.plus(WaitingCounts.of(known), -1)
 
@@ -249,13 +269,13 @@ class LearnerWatch:
         at: IntArray,
         alarms: Collection[int] = (),
     ) -> None:
-        """Add labels that have come, of the rows that `inputs` got last.
+        """Add labels that have arrived, of the rows last added to `inputs`.
 
-        `at` says how many rows had been predicted when each came, and `alarms` at which
-        of them the learner's own detector gave an alarm.
+        `at` is the number of rows predicted when each label arrived; `alarms` are the
+        labels at which the learner's own detector gave an alarm.
         """
         there = predicted >= 0
-        # A row without a prediction is no mistake: there was nothing to be wrong.
+        # A row without a prediction is not a mistake.
         wrong = there & (predicted != truth)
         known = there & ~np.isnan(confidence)
         self.forecast.add_labelled(confidence[known], wrong[known])
@@ -278,7 +298,7 @@ class LearnerWatch:
             self.error_alarms = [*self.error_alarms[1 - _ALARMS :], alarm]
 
     def _detected(self, detector: Adwin, wrong: Any) -> list[tuple[int, int]]:
-        """Return where ADWIN gives an alarm, and how many rows it takes as new."""
+        """Return where ADWIN gives alarms, and the number of rows since each change."""
         found: list[tuple[int, int]] = []
         done, errors = 0, wrong.tolist()
         while (alarm := first_alarm(detector, errors[done:])) >= 0:
@@ -290,7 +310,7 @@ class LearnerWatch:
     def _changes(
         self, end: int, later: int, last: int, labels: Sequence[Any]
     ) -> tuple[Change, ...]:
-        """Compare the last labelled rows up to one with those before."""
+        """Compare the last labelled rows up to `end` with those before."""
         before, after = _windows(self._labelled, len(self._labelled) - later, last)
         if len(before) < _AFTER:
             return ()
@@ -306,21 +326,22 @@ class LearnerWatch:
         if self.inputs.skipped is None:
             was, now = self.inputs.labelled_windows(end, last)
             features = self.inputs.feature_changes(was, now)
-            columns += features
+            columns += features.values()
             errors += [
                 _errors(
                     c.name, c.cells, (was[:, j], now[:, j]), before, after, c.labels
                 )
-                for j, c in enumerate(features)
+                for j, c in features.items()
+                if c.labels is not unnamed
             ]
         return find_changes(columns, errors, alpha=ALPHA)
 
     def expected(self) -> ExpectedError:
-        """Return the expected error of the rows that wait."""
+        """Return the expected error of the rows that wait for labels."""
         return self.forecast.expected(self.waiting, outside=self.inputs.outside)
 
     def look(self) -> None:
-        """Record what is known of the rows that wait; call it where inputs look."""
+        """Record the expected error; to be called when the inputs are looked at."""
         true = self._unseen / self._scorable if self._scorable else float("nan")
         if (self.inputs.rows // WINDOW) % self._step == 0:
             self.looks.append(Look(self.inputs.rows, self.expected(), true))
@@ -331,7 +352,7 @@ class LearnerWatch:
 
     @property
     def alarms(self) -> list[Alarm]:
-        """Alarms of predicted classes and of errors, in order."""
+        """Alarms about predicted classes and errors, in order."""
         found = [*self.classes.alarms, *self.error_alarms]
         return sorted(found, key=lambda alarm: alarm.row)
 
@@ -342,9 +363,9 @@ def _errors(
     values: tuple[FloatArray, FloatArray],
     before: IntArray,
     after: IntArray,
-    labels: Sequence[Any] | None,
+    labels: CategoryNames | None,
 ) -> ErrorCounts:
-    """Return rows and wrong ones by the cells of a column, in two windows."""
+    """Return the rows and the mistakes by cell of a column, in two windows."""
     windows = []
     for column, rows in zip(values, (before, after), strict=True):
         at = cells.find(column)

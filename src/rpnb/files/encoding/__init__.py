@@ -1,1 +1,1 @@
-"""From columns to feature rows and labels, in chunks."""
+"""Conversion of columns to features and labels, in chunks."""

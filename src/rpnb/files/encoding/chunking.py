@@ -1,4 +1,4 @@
-"""Batches of any size as chunks of one size, in order or shuffled."""
+"""Chunks of equal size from batches of any size, in order or shuffled."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from rpnb.core.kernels.arrays import IntArray
 
 
 def rechunk(batches: Iterator[Any], rows: int) -> Iterator[Any]:
-    """Yield the same rows, `rows` at a time, the last batch with what is left."""
+    """Yield the same rows, `rows` at a time; the last chunk has the rest."""
     parts: list[Any] = []
     held = 0
     for batch in batches:
@@ -29,7 +29,7 @@ def rechunk(batches: Iterator[Any], rows: int) -> Iterator[Any]:
 def shuffled(
     batches: Iterator[Any], rows: int, seed: int
 ) -> Iterator[tuple[Any, IntArray]]:
-    """Yield all rows in a random order, with their numbers; holds them in memory."""
+    """Yield all rows in random order, with their numbers; holds them in memory."""
     everything = list(batches)
     if not everything:
         return

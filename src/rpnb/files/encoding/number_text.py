@@ -1,4 +1,4 @@
-"""Numbers written as text: decimal commas, thousands, currencies, percents."""
+"""Numbers as text: decimal commas, thousands separators, currencies, percents."""
 
 import re
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _PLAIN = re.compile(
     r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity|nan)\s*",
     re.IGNORECASE | re.ASCII,
 )
-#: What `--thousands` and `--decimal` may be, by name.
+#: Values of `--thousands` and `--decimal`, by name.
 SIGNS = {
     "comma": ",",
     "dot": ".",
@@ -25,15 +25,15 @@ SIGNS = {
     "underscore": "_",
 }
 _NAMES = {" ": "space", "'": "apostrophe"}
-# Characters of a unit, at most.
+# Largest number of characters of a unit.
 _LONGEST_UNIT = 12
 _WITH_UNIT = re.compile(
     rf"\s*([+-]?[\d.,'_ ]*\d[.,]?(?:[eE][+-]?\d+)?)\s*([^\W\d_%]|[°µ])"
     rf"([^\d\s]{{0,{_LONGEST_UNIT - 1}}})\s*"
 )
-#: Texts that stand for a missing value among numbers, and may be words elsewhere.
+#: Texts that mean a missing value among numbers, but may be words elsewhere.
 PERHAPS_MISSING = frozenset(("-", "--", ".", "none", "None", "NONE", "n.a."))
-#: Units that differ where numbers do not, so that a column must have one of them.
+#: Known units: a column with several of them cannot be read as numbers.
 UNITS = frozenset(
     [
         "kg",
@@ -82,7 +82,7 @@ UNITS = frozenset(
 
 
 def split_unit(text: str) -> tuple[str, str] | None:
-    """Return a number, as it is written, and its unit; None for anything else.
+    """Return a number, as written, and its unit; None for anything else.
 
     >>> split_unit("70.1 kg"), split_unit("-3°C"), split_unit("kg"), split_unit("5")
     (('70.1', 'kg'), ('-3', '°C'), None, None)
@@ -92,7 +92,7 @@ def split_unit(text: str) -> tuple[str, str] | None:
 
 
 def is_plain_number(text: str) -> bool:
-    """Return whether a text is a number as programs write it.
+    """Return whether a text is a number in the notation of programs.
 
     >>> [is_plain_number(text) for text in ("-1.5e3", "nan", "1_000", "1,5")]
     [True, True, False, False]
@@ -102,19 +102,19 @@ def is_plain_number(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Notation:
-    """How numbers are written.
+    """Notation of numbers.
 
-    Currencies, percent signs and parentheses for negative numbers are always allowed:
-    they have one meaning only. 12% is 12.
+    Currencies, percent signs and parentheses for negative numbers are always allowed,
+    as they are unambiguous. 12% is read as 12.
 
     Attributes
     ----------
     decimal, thousands
-        The signs; no thousands by default.
+        Decimal and thousands separators; by default a dot and none.
     unit
-        What may follow each number, such as kg.
+        Unit that may follow each number, such as kg.
     missing
-        Texts that stand for a missing number.
+        Texts that mean a missing number.
     """
 
     decimal: str = "."
@@ -123,12 +123,12 @@ class Notation:
     missing: tuple[str, ...] = ()
 
     def to_json(self) -> list[Any]:
-        """Return the signs, the unit and the texts, for a model file."""
+        """Return the notation as JSON values, for a model file."""
         return [self.decimal, self.thousands, self.unit, list(self.missing)]
 
     @classmethod
     def from_json(cls, saved: Any) -> "Notation":
-        """Return what `to_json` wrote; ValueError if it did not."""
+        """Return a notation from the result of `to_json`; ValueError if invalid."""
         decimal, thousands, unit, missing = saved
         signs = SIGNS.values()
         if (
@@ -138,17 +138,18 @@ class Notation:
             or len(unit or "") > _LONGEST_UNIT
             or not set(missing) <= PERHAPS_MISSING
         ):
-            raise ValueError(f"{saved!r} is no notation of numbers")
+            raise ValueError(f"{saved!r} is not a notation of numbers")
         return cls(decimal, thousands, unit, tuple(missing))
 
     @cached_property
     def pattern(self) -> str:
-        """A regular expression, in the syntax of RE2, of all that is a number."""
+        """Regular expression, in the syntax of RE2, that matches all numbers."""
         point = re.escape(self.decimal)
         whole = r"\d+"
         if self.thousands is not None:
             sign = _BLANKS if self.thousands == " " else re.escape(self.thousands)
-            whole = rf"(?:\d{{1,3}}(?:{sign}\d{{2,3}})*{sign}\d{{3}}|\d+)"
+            # 0,123 has no thousands: its comma is a decimal sign.
+            whole = rf"(?:[1-9]\d{{0,2}}(?:{sign}\d{{2,3}})*{sign}\d{{3}}|\d+)"
         digits = rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
         after = [_CURRENCY, "%"]
         if self.unit is not None:
@@ -175,13 +176,13 @@ class Notation:
         return re.compile(pattern, re.ASCII)
 
     def fits(self, values: "pa.Array") -> "pa.Array":
-        """Return whether each text is a number in this notation, None if missing."""
+        """Return whether each text is a number in this notation; None if missing."""
         from pyarrow import compute
 
         return compute.match_substring_regex(self._there(values), self.pattern)
 
     def _there(self, values: "pa.Array") -> "pa.Array":
-        """Return texts without those that stand for a missing value."""
+        """Return texts with null for those that mean a missing value."""
         if not self.missing:
             return values
         import pyarrow as pa
@@ -204,7 +205,7 @@ class Notation:
         taken = rf"\s|{_BLANKS}|{_CURRENCY}|[%+]"
         if self.thousands is not None:
             taken += f"|{re.escape(self.thousands)}"
-        # The sign of an exponent has no meaning if it is a plus.
+        # A plus is redundant, even in an exponent.
         bare = compute.replace_substring_regex(values, taken, "")
         bare = compute.replace_substring_regex(bare, r"^\((.*)\)$", r"-\1")
         if self.decimal != ".":
@@ -234,7 +235,7 @@ def is_number_in_some_notation(text: str) -> bool:
 
 
 def notation_for(texts: Iterable[str]) -> Notation | None:
-    """Return the notation that texts are most likely written in; None if in none.
+    """Return the most likely notation of some texts; None if there is none.
 
     >>> notation_for(["1,5"]).decimal, notation_for(["1,234", "12,500"]).thousands
     (',', ',')
@@ -248,7 +249,7 @@ def notation_for(texts: Iterable[str]) -> Notation | None:
 
 
 def options_for(texts: Iterable[str]) -> str | None:
-    """Return the options that read numbers as they are written in some texts.
+    """Return the options that read some texts as numbers; None if there are none.
 
     >>> options_for(["1,5", "20,25"])
     '--decimal ,'

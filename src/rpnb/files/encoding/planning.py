@@ -1,4 +1,4 @@
-"""What becomes of each column: the target, a number, a category, or nothing."""
+"""The role of each column: target, number, category, text, date, or dropped."""
 
 import json
 import re
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rpnb.files.encoding.number_text import Notation
 from rpnb.files.encoding.text_columns import examine_text
-from rpnb.files.formats.arrow import is_text, kind_of
-from rpnb.files.records import (
+from rpnb.files.formats.arrow_arrays import is_text, kind_of
+from rpnb.files.reading import (
     ColumnPlan,
     FileError,
     Kind,
@@ -21,10 +21,10 @@ from rpnb.files.records import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: The name of an index without one, as pandas writes it when it reads such a file.
+#: The name that pandas gives to an unnamed column.
 UNNAMED = "Unnamed: {}"
 _UNNAMED = re.compile(r"Unnamed: \d+")
-# So many rows must be counted before a column is said to count them.
+# Fewest rows for the note that a column counts the rows.
 _COUNTED = 20
 
 
@@ -34,17 +34,20 @@ def plan_columns(
     options: ReadOptions,
     sample: "pa.Table | None" = None,
     declared: Mapping[str, Any] | None = None,
+    *,
+    na: bool = False,
 ) -> ColumnPlan:
-    """Return what becomes of the columns of a table, whose file has this name.
+    """Return the roles of the columns of a table; `name` is that of the file.
 
     `sample` are the first rows, of all columns or at least of those of text; `declared`
-    are columns whose values are categories by the format itself.
+    are columns whose values are categories by the format itself; `na` tells whether
+    --na can name missing values in this format.
 
     Raises
     ------
     FileError
-        Where a column named in the options is missing, or a column holds what is
-        neither number nor category.
+        If a column named in the options is missing, or a column holds neither numbers
+        nor categories.
     """
     names = schema.names
     repeated = _repeated(names)
@@ -68,6 +71,7 @@ def plan_columns(
     notations: dict[str, Notation] = {}
     notes: list[str] = []
     problems: list[FileError] = []
+    named: list[str] = []  # with words that --na would take as missing values
     for field in schema:
         if field.name in dropped:
             continue
@@ -86,10 +90,12 @@ def plan_columns(
                 notations[field.name] = notation
             try:
                 found = examine_text(
-                    name, field.name, first[field.name], notation, native=native
+                    name, field.name, first[field.name], notation, native=native, na=na
                 )
             except FileError as problem:
                 problems.append(problem)
+                if any(option == "--na" for option, _ in problem.fixes):
+                    named.append(field.name)
                 continue
             kind = found.kind
             notes += [found.note] if found.note else []
@@ -97,7 +103,7 @@ def plan_columns(
                 notations[field.name] = found.notation
         elif field.name in first and _counts_rows(first[field.name]):
             notes.append(
-                f"column {field.name} counts the rows; if it is no feature: "
+                f"column {field.name} counts the rows; if it is not a feature, use "
                 f"--drop {field.name}"
             )
         kinds[field.name] = kind
@@ -106,16 +112,14 @@ def plan_columns(
         if options.missing == "refuse":
             holes = (c for c in kinds if c in first and first[c].null_count)
             gone = (c for c, each in notations.items() if each.missing)
-            problems += _missing_values(name, next(iter([*holes, *gone]), None))
+            problems += _missing_values(name, next(iter([*holes, *gone, *named]), None))
         raise join_problems(name, problems)
     if not kinds:
         raise FileError(
-            f"{name}: no column is left beside the target {options.target!r}"
+            f"{name}: there is no column besides the target {options.target!r}"
         )
     if options.target in first and _has_blank_ends(first[options.target]):
-        notes.append(
-            f"blanks at the ends of labels in column {options.target} are left out"
-        )
+        notes.append(f"spaces around labels in column {options.target} are removed")
     return ColumnPlan(
         options=replace(options, notations=notations),
         kinds=kinds,
@@ -125,7 +129,7 @@ def plan_columns(
 
 
 def notation_of(column: str, options: ReadOptions) -> Notation:
-    """Return how the numbers of a column may be written."""
+    """Return the notation of the numbers of a column."""
     return Notation(
         options.decimal_of.get(column, options.decimal),
         options.thousands_of.get(column, options.thousands),
@@ -135,35 +139,35 @@ def notation_of(column: str, options: ReadOptions) -> Notation:
 def _missing_labels(
     name: str, options: ReadOptions, first: Mapping[str, "pa.ChunkedArray"]
 ) -> list[FileError]:
-    """Return that a label of the first rows is missing, if one is."""
+    """Return an error if a label of the first rows is missing, else nothing."""
     labels = first.get(str(options.target))
     if labels is None or not labels.null_count or options.unlabelled != "refuse":
         return []
     row = labels.is_null().index(True).as_py() + 1
     return [
         FileError(
-            f"{name}, row {row}, column {options.target}: the label is missing; "
-            "--unlabelled predict predicts such rows and does not learn them",
+            f"{name}, row {row}, column {options.target}: the label is missing; use "
+            "--unlabelled predict to predict such rows without learning them",
             [("--unlabelled", "predict")],
         )
     ]
 
 
 def _missing_values(name: str, column: str | None) -> list[FileError]:
-    """Return that a column has missing values, if there is one that has."""
+    """Return an error for a column with missing values, if there is one."""
     if column is None:
         return []
     return [
         FileError(
-            f"{name}, column {column}: values are missing; --missing mean fills in the "
-            "mean of the rows before, and --model Pooled takes them as they are",
+            f"{name}, column {column}: values are missing; use --missing mean to "
+            "impute the mean of earlier rows, or --model Pooled, which supports them",
             [("--missing", "mean")],
         )
     ]
 
 
 def _has_blank_ends(labels: "pa.ChunkedArray") -> bool:
-    """Return whether some labels begin or end with blanks."""
+    """Return whether some labels begin or end with spaces."""
     if not is_text(labels.type):
         return False
     return any(
@@ -173,7 +177,7 @@ def _has_blank_ends(labels: "pa.ChunkedArray") -> bool:
 
 
 def _repeated(names: Sequence[str]) -> str | None:
-    """Return a name that occurs twice, None if there is none."""
+    """Return a name that occurs twice; None if there is none."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -183,12 +187,12 @@ def _repeated(names: Sequence[str]) -> str | None:
 
 
 def _resolved(name: str, names: list[str], options: ReadOptions) -> ReadOptions:
-    """Return options with columns by name; refuse those that are not there."""
+    """Return options with the names of columns; refuse columns that do not exist."""
     target = options.target if options.labelled else None
     if options.labelled and target is None:
         raise FileError(
-            f"{name}: which column has the labels? name it with --target; the columns "
-            f"are {shown_names(names)}"
+            f"{name}: which column holds the labels? Name it with --target; the "
+            f"columns are {shown_names(names)}"
         )
     found = {}
     named = (*options.decimal_of, *options.thousands_of)
@@ -200,7 +204,7 @@ def _resolved(name: str, names: list[str], options: ReadOptions) -> ReadOptions:
             found[text] = column
     drop = tuple(found[text] for text in options.drop)
     if target is not None and found[target] in drop:
-        raise FileError(f"{name}: the target {found[target]!r} cannot be left out")
+        raise FileError(f"{name}: the target {found[target]!r} cannot be dropped")
     return replace(
         options,
         target=None if target is None else found[target],
@@ -231,12 +235,12 @@ def find_column(text: str, names: Sequence[str]) -> str | None:
 def no_such_column(column: str, names: Sequence[str]) -> str:
     """Return a message on a missing column, with a similar name if there is one."""
     close = get_close_matches(column, names, n=1)
-    hint = f"; close to it: {close[0]!r}" if close else ""
+    hint = f"; did you mean {close[0]!r}?" if close else ""
     return f"there is no column {column!r}; the columns are {shown_names(names)}{hint}"
 
 
 def shown_names(names: Sequence[str], most: int = 10) -> str:
-    """Return names as text, at most so many of them.
+    """Return names as text, at most `most` of them.
 
     >>> shown_names(["a", "b", "c"], most=2)
     'a, b, …'
@@ -247,13 +251,13 @@ def shown_names(names: Sequence[str], most: int = 10) -> str:
 def _as_before(
     name: str, names: list[str], options: ReadOptions, dropped: dict[str, str]
 ) -> ColumnPlan:
-    """Return the plan of an earlier file for a file with the same columns."""
+    """Return the plan of an earlier file, for a file with the same columns."""
     assert options.columns is not None  # noqa: S101 - the caller has looked
     there = set(names)
     for column in options.columns:
         if column not in there or column in dropped:
             raise FileError(
-                f"{name}: the model was trained with a column {column!r}; "
+                f"{name}: the model was trained with the column {column!r}; "
                 f"{no_such_column(column, names)}"
             )
     kinds = dict(options.columns)
@@ -264,23 +268,23 @@ def _as_before(
     ]
     if others and options.labelled:
         raise FileError(
-            f"{name}: the model can only be resumed with the same columns; the file "
-            f"has more: {shown_names(others)}; leave them out: --drop {others[0]}"
+            f"{name}: a model can only be resumed with the same columns; this file has "
+            f"more: {shown_names(others)}; drop them with --drop {others[0]}"
         )
     dropped |= dict.fromkeys(others, "not among the model's columns")
     return ColumnPlan(options=options, kinds=kinds, dropped=dropped)
 
 
-# Columns that are no features
+# Columns that are not features
 
 
 def _index_columns(
     name: str, schema: "pa.Schema", first: Mapping[str, "pa.ChunkedArray"]
 ) -> dict[str, str]:
-    """Return columns that number or name the rows, and why they are left out.
+    """Return columns that number or name the rows, and why they are dropped.
 
     pandas and R write such a column first, without a name; Parquet and Feather files
-    from pandas say which it is.
+    from pandas mark it in their metadata.
     """
     found = dict.fromkeys(_pandas_index(schema), "the index of a pandas frame")
     for j, column in enumerate(schema.names):

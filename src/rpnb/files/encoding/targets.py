@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import IntArray
-from rpnb.files.formats.arrow import as_array
-from rpnb.files.records import FileError
+from rpnb.files.formats.arrow_arrays import as_array
+from rpnb.files.reading import FileError
 from rpnb.labels import NO_LABEL, LabelIndex
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Targets:
-    """Numbers labels in the order of first appearance; refuses what is no label.
+    """Numbers labels in the order of first appearance; refuses what is not a label.
 
     With unlabelled="predict" rows without a label have the number −1.
     """
@@ -31,10 +31,8 @@ class Targets:
         self.kind: str | None = None
         """"integers", "booleans" or "text", from the first label on"""
 
-    def encode(
-        self, values: "pa.Array", rows: IntArray
-    ) -> tuple[NDArray[Any], IntArray]:
-        """Return the labels of a column and their numbers."""
+    def encode(self, values: "pa.Array", rows: IntArray) -> IntArray:
+        """Return the numbers of a column's labels."""
         import pyarrow as pa
 
         if values.null_count or pa.types.is_floating(values.type):
@@ -63,13 +61,12 @@ class Targets:
             if empty.any():
                 return self._encode_some(values, rows, empty)
         self._check_kind("text", rows)
-        numbers = self._check_count(self.labels.of_codes(codes, listed), rows)
-        return self.labels.array()[numbers], numbers
+        return self._check_count(self.labels.of_codes(codes, listed), rows)
 
     def _encode_some(
         self, values: "pa.Array", rows: IntArray, missing: NDArray[Any]
-    ) -> tuple[NDArray[Any], IntArray]:
-        """Return the labels and numbers of rows some of which have no label."""
+    ) -> IntArray:
+        """Return the numbers of rows some of which have no label."""
         import pyarrow as pa
 
         if self._unlabelled == "refuse":
@@ -81,32 +78,25 @@ class Targets:
             )
         numbers = np.full(rows.shape[0], NO_LABEL)
         there = ~missing
-        if not there.any():
-            return np.zeros(rows.shape[0], np.int64), numbers
-        some, numbers[there] = self.encode(values.filter(pa.array(there)), rows[there])
-        y = np.zeros(rows.shape[0], some.dtype)
-        y[there] = some
-        return y, numbers
+        if there.any():
+            numbers[there] = self.encode(values.filter(pa.array(there)), rows[there])
+        return numbers
 
-    def encode_array(
-        self, labels: NDArray[Any], rows: IntArray
-    ) -> tuple[NDArray[Any], IntArray]:
-        """Return the labels of an array, converted to one kind, and their numbers."""
+    def encode_array(self, labels: NDArray[Any], rows: IntArray) -> IntArray:
+        """Return the numbers of an array's labels."""
         if labels.dtype.kind == "U":
             self._check_kind("text", rows)
             listed, codes = np.unique(labels, return_inverse=True)
             numbers = self.labels.of_codes(codes.reshape(-1), listed.tolist())
-            return labels, self._check_count(numbers, rows)
+            return self._check_count(numbers, rows)
         return self._encode_values(labels, rows)
 
-    def _encode_values(
-        self, labels: NDArray[Any], rows: IntArray
-    ) -> tuple[NDArray[Any], IntArray]:
-        """Return labels as booleans or integers, and their numbers."""
+    def _encode_values(self, labels: NDArray[Any], rows: IntArray) -> IntArray:
+        """Return the numbers of booleans or integers."""
         if labels.dtype.kind == "b":
             self._check_kind("booleans", rows)
             numbers = self.labels.of_codes(labels.astype(np.int64), [False, True])
-            return labels, self._check_count(numbers, rows)
+            return self._check_count(numbers, rows)
         if labels.dtype.kind == "f":
             whole = np.abs(labels) < 2.0**63
             whole &= np.floor(labels) == labels
@@ -115,13 +105,13 @@ class Targets:
                 self._refuse(
                     rows,
                     ~whole,
-                    f"{value!r} is no label; labels are text or whole numbers",
+                    f"{value!r} is not a label; labels are text or whole numbers",
                 )
         self._check_kind("integers", rows)
         if labels.dtype == np.uint64 and labels.max(initial=0) >= 2**63:
             self._refuse(rows, labels >= 2**63, "a label beyond 64 bits with a sign")
         labels = labels.astype(np.int64, copy=False)
-        return labels, self._check_count(self.labels.of(labels), rows)
+        return self._check_count(self.labels.of(labels), rows)
 
     def _check_kind(self, kind: str, rows: IntArray) -> None:
         """Refuse labels of another kind than those before."""

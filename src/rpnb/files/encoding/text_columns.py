@@ -1,6 +1,8 @@
-"""A column of text: numbers, dates, categories, or free text, by its first rows."""
+"""Kind of a text column, from its first rows: numbers, dates, categories, text."""
 
 import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,16 +17,20 @@ from rpnb.files.encoding.number_text import (
     options_for,
     split_unit,
 )
-from rpnb.files.records import FileError, Kind
+from rpnb.files.reading import FileError, Kind, join_problems
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Rows to look at, at most.
+# Largest number of rows to examine.
 _EXAMINED = 20_000
+# A word that may stand for a missing number; of so many, at most, in a column.
+_WORD, _WORDS = re.compile(r"[^\W\d_][^\d\n]{0,39}"), 3
+# So many numbers with a unit may be names of categories.
+_FEW = 20
 # So many values, and more than this share of them different, are free text.
 _ENOUGH, _SHARE = 50, 0.5
-#: Dates and times that are read: year, month and day, perhaps with a time.
+#: Supported dates: year, month and day, with an optional time.
 ISO_DATE = re.compile(
     r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?Z?)?", re.ASCII
 )
@@ -32,13 +38,13 @@ _DATE = re.compile(r"\s*\d{1,4}([./-])\d{1,2}\1\d{1,4}([ T]\d.*)?\s*", re.ASCII)
 
 
 class ExaminedText(NamedTuple):
-    """What a column of text holds."""
+    """Kind of a text column."""
 
     kind: Kind
     note: str | None = None
-    """what a user should know of it"""
+    """a note for the user"""
     notation: Notation | None = None
-    """how its numbers are written, where that is not as was said"""
+    """notation of its numbers, if it differs from the options"""
 
 
 def examine_text(
@@ -48,25 +54,28 @@ def examine_text(
     notation: Notation,
     *,
     native: bool = False,
+    na: bool = False,
 ) -> ExaminedText:
-    """Return what a column of text holds, and a note if that needs one.
+    """Return the kind of a text column, with a note if it needs one.
 
     Parameters
     ----------
     name, column
-        Of the file and the column, for messages.
+        Names of the file and the column, for messages.
     values
-        The first rows of the column.
+        First rows of the column.
     notation
-        How numbers may be written.
+        Notation of numbers.
     native
         Whether dates, free text and very many categories are welcome.
+    na
+        Whether --na can name words that stand for a missing number.
 
     Raises
     ------
     FileError
-        Where it holds numbers in another notation, numbers with a little text among
-        them, or, unless `native`, dates or free text.
+        If it holds numbers in another notation, numbers mixed with a little text or,
+        unless `native`, dates or free text.
     """
     import pyarrow as pa
 
@@ -83,30 +92,26 @@ def examine_text(
         found = _with_missing(column, counts, gone, notation)
         if found is not None:
             return found
-    readable = {v for v in counts if is_plain_number(v) or notation.matches(v)}
+    # With a decimal comma, 1.200 is not what programs mean by it.
+    plain = notation.decimal == "."
+    readable = {
+        v for v in counts if (plain and is_plain_number(v)) or notation.matches(v)
+    }
     if len(readable) == len(counts):
         return ExaminedText("number", _number_note(column, counts, notation))
-    unit = _unit(name, column, counts, readable, notation)
-    if unit is not None:
-        note = f"column {column} is read as numbers in {unit}"
-        return ExaminedText("number", note, replace(notation, unit=unit))
+    found = _with_unit(name, column, values, readable, gone, notation, na=na)
+    if found is not None:
+        return found
     numbers = {v for v in counts if v in readable or is_number_in_some_notation(v)}
-    if 2 * sum(counts[v] for v in numbers) > total:
-        wrong = next(
-            v for v in values.to_pylist() if v is not None and v not in readable
-        )
-        row = values.to_pylist().index(wrong) + 1
-        others = [v for v in numbers if v not in readable]
-        raise FileError(
-            refused_number(name, row, column, wrong, others),
-            _number_fixes(column, wrong, others),
-        )
+    there = total - sum(counts[v] for v in gone - numbers)
+    if 2 * sum(counts[v] for v in numbers) > there:
+        raise _not_numbers(name, column, values, readable, gone, notation, na=na)
     if native and all(ISO_DATE.fullmatch(v) for v in counts):
         return ExaminedText("date", f"column {column} is read as dates")
     if 2 * sum(n for v, n in counts.items() if _DATE.fullmatch(v)) > total:
         raise FileError(
-            f"{name}, column {column}: holds dates or times, neither numbers nor "
-            f"categories; turn it into numbers, or leave it out: --drop {column}",
+            f"{name}, column {column}: contains dates or times, neither numbers nor "
+            f"categories; convert it to numbers, or drop it with --drop {column}",
             [("--drop", column)],
         )
     if native and 2 * sum(n for v, n in counts.items() if is_words(v)) > total:
@@ -115,76 +120,160 @@ def examine_text(
         if native:
             note = (
                 f"column {column} has {len(counts):,} different values in the first "
-                f"{total:,}: a category of very many values; if it is no feature: "
+                f"{total:,}, and is read as a category; if it is not a feature, use "
                 f"--drop {column}"
             )
             return ExaminedText("category", note)
         raise FileError(
             f"{name}, column {column}: {len(counts):,} different values in the first "
-            f"{total:,}: free text, not a category; leave it out: --drop {column}; or "
-            f"take it as categories nevertheless: --as-category {column}",
+            f"{total:,}, so free text rather than categories; drop it with --drop "
+            f"{column}, or read it as categories with --as-category {column}",
             [("--drop", column)],
         )
     return ExaminedText("category")
 
 
+def _not_numbers(
+    name: str,
+    column: str,
+    values: "pa.ChunkedArray",
+    readable: set[str],
+    gone: set[str],
+    notation: Notation,
+    *,
+    na: bool,
+) -> FileError:
+    """Return why a column is refused whose values are numbers for the most part.
+
+    Numbers in another notation and words among them are two problems, so that options
+    for both are proposed at once.
+    """
+    rows: dict[str, int] = {}
+    for row, value in enumerate(values.to_pylist(), 1):
+        if value is not None and value not in readable and value not in gone:
+            rows.setdefault(value, row)
+    others = [v for v in rows if is_number_in_some_notation(v)]
+    words = [v for v in rows if v not in others]
+    named = words if na and _may_be_missing(words) else []
+    found = []
+    if others and len(named) == len(words):
+        text = refused_number(
+            name, rows[others[0]], column, others[0], others, notation.decimal
+        )
+        found.append(FileError(text, _notation_fixes(column, others, notation.decimal)))
+    if words:
+        text = refused_number(name, rows[words[0]], column, words[0], na=named)
+        fixes = [("--na", word.strip()) for word in named]
+        found.append(FileError(text, fixes or [("--as-category", column)]))
+    return join_problems(name, found)
+
+
+def _may_be_missing(words: list[str]) -> bool:
+    return len(words) <= _WORDS and all(map(is_word, words))
+
+
+def is_word(text: str) -> bool:
+    """Return whether a text may be a word that stands for a missing value."""
+    return _WORD.fullmatch(text.strip()) is not None
+
+
 def _with_missing(
     column: str, counts: dict[str, int], gone: set[str], notation: Notation
 ) -> ExaminedText | None:
-    """Return that a column holds numbers and texts that stand for missing ones."""
+    """Return a column of numbers with texts for missing values; None if it is not."""
     numbers = [v for v in counts if v not in gone]
     if not all(is_plain_number(v) or notation.matches(v) for v in numbers):
         return None
     texts = tuple(sorted({v.strip() for v in gone}))
     shown = ", ".join(map(repr, texts))
-    note = f"column {column} is read as numbers; {shown} is taken as missing"
+    note = f"column {column} is read as numbers; {shown} means missing"
     return ExaminedText("number", note, replace(notation, missing=texts))
 
 
-def _unit(
+def _with_unit(
     name: str,
     column: str,
-    counts: dict[str, int],
+    values: "pa.ChunkedArray",
     readable: set[str],
+    gone: set[str],
     notation: Notation,
-) -> str | None:
-    """Return the unit of a column of numbers, None if it is none.
+    *,
+    na: bool,
+) -> ExaminedText | None:
+    """Return that a column holds numbers with a unit, None if it does not.
 
     Raises
     ------
     FileError
-        Where there are several units that are known to be such.
+        Where there are several units that are known to be such, numbers in another
+        notation, or words that may stand for missing values.
     """
-    parts = {v: split_unit(v) for v in counts if v not in readable}
+    rows: dict[str, int] = {}
+    for row, value in enumerate(values.to_pylist(), 1):
+        if value is not None and value not in readable and value not in gone:
+            rows.setdefault(value, row)
+    parts = {v: split_unit(v) for v in rows}
+    words = [v for v, part in parts.items() if part is None]
+    numbers = {v: part[0] for v, part in parts.items() if part is not None}
     units = {part[1] for part in parts.values() if part is not None}
-    if not units or None in parts.values():
+    if not units or (words and not (na and _may_be_missing(words))):
         return None
-    numbers = [part[0] for part in parts.values() if part is not None]
-    if len(units) == 1 and all(map(notation.matches, numbers)):
-        return units.pop()
-    if len(units) > 1 and all(unit.lower() in UNITS for unit in units):
+    if len(units) > 1:
+        if words or not all(unit.lower() in UNITS for unit in units):
+            return None
         shown = ", ".join(sorted(units)[:4])
         raise FileError(
-            f"{name}, column {column}: numbers with different units ({shown}); give "
-            f"them one unit, or leave the column out: --drop {column}",
+            f"{name}, column {column}: numbers with different units ({shown}); convert "
+            f"them to one unit, or drop the column with --drop {column}",
             [("--drop", column)],
         )
-    return None
+    problems = []
+    if not all(map(notation.matches, numbers.values())):
+        options = options_for(numbers.values())
+        if options is None:
+            return None
+        cell = next(v for v in numbers if not notation.matches(numbers[v]))
+        problems.append(
+            FileError(
+                f"{name}, row {rows[cell]}, column {column}: {cell.strip()!r} is a "
+                f"number in another notation: use {options}; if the column holds "
+                f"categories, use --as-category {column}",
+                _notation_fixes(column, [*numbers.values()], notation.decimal),
+            )
+        )
+    if words:
+        if len(numbers) <= _FEW:
+            return None  # such as 2 rooms, 3 rooms, studio
+        text = refused_number(name, rows[words[0]], column, words[0], na=words)
+        problems.append(FileError(text, [("--na", word.strip()) for word in words]))
+    if problems:
+        raise join_problems(name, problems)
+    unit, texts = units.pop(), tuple(sorted({v.strip() for v in gone}))
+    note = f"column {column} is read as numbers in {unit}"
+    if texts:
+        note += f"; {', '.join(map(repr, texts))} is taken as missing"
+    return ExaminedText("number", note, replace(notation, unit=unit, missing=texts))
 
 
 def _number_note(column: str, counts: dict[str, int], notation: Notation) -> str | None:
-    """Return what was left out of numbers to read them, None if nothing."""
+    """Return a note on how text was read as numbers; None if it is not needed."""
     example = next((v for v in counts if not is_plain_number(v)), None)
     if example is None:
-        return f"column {column} is text that holds numbers, and is read as numbers"
+        return (
+            f"column {column} is text that holds only numbers, and is read as numbers"
+        )
     if notation.thousands is not None or notation.decimal != ".":
-        return None  # it was asked for
+        return None  # the user requested it
     return f"column {column} is read as numbers, such as {example.strip()!r}"
 
 
-def _number_fixes(column: str, cell: str, others: list[str]) -> list[tuple[str, str]]:
-    """Return options that read a column of numbers with a cell that is none so far."""
-    notation = notation_for(others) if is_number_in_some_notation(cell) else None
+def _notation_fixes(
+    column: str, others: list[str], decimal: str
+) -> list[tuple[str, str]]:
+    """Return options that read numbers of a column that are in another notation."""
+    if decimal != "." and all(map(is_plain_number, others)):
+        return [("--decimal", f"{column}=.")]
+    notation = notation_for(others)
     if notation is None:
         return [("--as-category", column)]
     found = []
@@ -196,30 +285,55 @@ def _number_fixes(column: str, cell: str, others: list[str]) -> list[tuple[str, 
 
 
 def refused_number(
-    name: str, row: int, column: str, cell: str, others: list[str] | None = None
+    name: str,
+    row: int,
+    column: str,
+    cell: str,
+    others: list[str] | None = None,
+    decimal: str = ".",
+    na: Sequence[str] = (),
+    *,
+    known: bool = False,
 ) -> str:
-    """Return why a cell among numbers is refused, with the option that reads it.
+    """Return a message on a cell that is not a number, with the option that reads it.
 
     Parameters
     ----------
     name, row, column
-        Where it is.
+        Position of the cell.
     cell
-        What it is.
+        Text of the cell.
     others
-        More numbers that are written in another way.
+        More numbers in another notation.
+    decimal
+        The decimal sign that was asked for.
+    na
+        Words that may stand for a missing number.
+    known
+        Whether the column is one of a model, so that it cannot become a category.
     """
     where = f"{name}, row {row}, column {column}"
+    other = "" if known else f"; if they are categories, use --as-category {column}"
     shown = cell.strip()
     if len(shown) > 40:
         shown = shown[:40] + "…"
     if is_number_in_some_notation(cell):
         options = options_for(others or [cell]) or options_for([cell])
+        if decimal != "." and all(map(is_plain_number, others or [cell])):
+            options = f"--decimal {column}=."
+            if Notation(decimal, ".").matches(cell):
+                options += (
+                    f" ({shown} has a decimal point) or --thousands {column}=. (it is "
+                    "above 1000)"
+                )
         return (
-            f"{where}: {shown!r} is a number in another notation, which {options} "
-            f"reads; if they are categories, say --as-category {column}"
+            f"{where}: {shown!r} is a number in another notation: use {options}{other}"
         )
+    missing = ""
+    if na:
+        option = shlex.join(["--na", *(word.strip() for word in na)])
+        missing = f"; if it stands for a missing value, use {option}"
     return (
-        f"{where}: {shown!r} is no number, as others in the column are; if they are "
-        f"categories, say --as-category {column}"
+        f"{where}: {shown!r} is not a number, as the others in the column are"
+        f"{missing}{other}"
     )

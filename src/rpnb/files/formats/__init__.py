@@ -1,1 +1,1 @@
-"""One file format per module: bytes to batches of columns."""
+"""File formats, one per module: from bytes to batches of columns."""

@@ -1,7 +1,7 @@
 """ARFF: a header that names and types the columns, then delimited text.
 
-The header is read here; the rows go through the reader of delimited text, comments and
-blanks taken out first. Values are matched with the header's categories.
+The header is read here. The rows, without comments and spaces, go through the reader of
+delimited text, and values are matched with the categories of the header.
 """
 
 import re
@@ -12,11 +12,11 @@ import numpy as np
 
 from rpnb.files.encoding.number_text import Notation
 from rpnb.files.encoding.planning import plan_columns
-from rpnb.files.formats.arrow import require_pyarrow
+from rpnb.files.formats.arrow_arrays import require_pyarrow
 from rpnb.files.formats.delimited import BlockReader
 from rpnb.files.formats.lines import closed_on_error
 from rpnb.files.formats.text import TextFile
-from rpnb.files.records import FileError, ReadOptions
+from rpnb.files.reading import FileError, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,17 +78,18 @@ class Arff(TextFile):
         yield from self._read(self._parse)
 
     def _parse(self, block: bytes, row: int) -> "pa.RecordBatch | None":
-        """Return the rows of a block without comments; refuse sparse rows."""
+        """Return the rows of a block, without comments; refuse sparse rows."""
         rows = _COMMENT.sub(b"", block) if b"%" in block else block
         if rows.lstrip().startswith(b"{"):
             raise FileError(
-                f"{self.name}, row {row}: sparse ARFF is not read; save it as SVMlight"
+                f"{self.name}, row {row}: sparse ARFF is not supported; save it as "
+                "SVMlight"
             )
         batch = self._reading.read(rows, row)
         return None if batch is None else self._trimmed(batch, row)
 
     def _trimmed(self, batch: "pa.RecordBatch", row: int) -> "pa.RecordBatch":
-        """Return a batch whose categories have no blanks and marks around them."""
+        """Return a batch whose categories have no spaces or quotes around them."""
         import pyarrow as pa
         from pyarrow import compute
 
@@ -107,24 +108,24 @@ class Arff(TextFile):
                     at = int(np.argmax(np.from_dlpack(codes) == listed.index(strange)))
                     raise FileError(
                         f"{self.name}, row {row + at}, column {field.name}: "
-                        f"{strange!r:.60} is none of the values that the header allows"
+                        f"{strange!r:.60} is not one of the values in the header"
                     )
             indices = column.indices
-            if "?" in listed:  # blanks around it hid it from the reader
+            if "?" in listed:  # spaces around it hid it from the reader
                 hidden = pa.scalar(listed.index("?"), indices.type)
                 none = pa.scalar(None, indices.type)
                 indices = compute.if_else(compute.equal(indices, hidden), none, indices)
-            # Text, even where all values of a batch are missing.
+            # Text, even if all values of a batch are missing.
             texts = pa.array(listed, pa.string())
             trimmed = pa.DictionaryArray.from_arrays(indices, texts)
-            # Values that differ by blanks only are one.
+            # Values that differ only by spaces are the same.
             trimmed = trimmed.dictionary_decode().dictionary_encode()
             batch = batch.set_column(j, field.name, trimmed)
         return batch
 
 
 def _has_data(head: bytes) -> bool:
-    """Return whether bytes have the whole header, and a row."""
+    """Return whether bytes contain the whole header, and a row."""
     _, data, rest = head.lower().partition(b"\n@data")
     return bool(data) and rest.count(b"\n") > 1
 
@@ -148,12 +149,12 @@ def _header(
 
 
 def _attribute(name: str, line: str) -> tuple[str, Any, list[str] | None]:
-    """Return name, type and, of a category, values from an @attribute line."""
+    """Return name, type and, for a category, values from an @attribute line."""
     import pyarrow as pa
 
     match = _ATTRIBUTE.match(line)
     if match is None:
-        raise FileError(f"{name}: cannot be understood: {line:.60}")
+        raise FileError(f"{name}: cannot be parsed: {line:.60}")
     column, kind = _bare(match[1]), match[2].strip()
     if kind.startswith("{"):
         inner = kind[1 : kind.rfind("}")].strip()
@@ -173,7 +174,7 @@ def _attribute(name: str, line: str) -> tuple[str, Any, list[str] | None]:
 
 
 def _bare(text: str) -> str:
-    """Return text without blanks and quotation marks around it."""
+    """Return text without spaces and quotation marks around it."""
     text = text.strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         text = re.sub(r"\\(.)", r"\1", text[1:-1])
@@ -181,5 +182,5 @@ def _bare(text: str) -> str:
 
 
 def _quote(sample: bytes) -> str:
-    """Return the quotation mark that values are put in: ARFF allows both."""
+    """Return the quotation mark of the values: ARFF allows both."""
     return '"' if sample.count(b'"') > sample.count(b"'") else "'"

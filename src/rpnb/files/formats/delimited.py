@@ -1,6 +1,6 @@
-"""CSV: text parted by a delimiter, read by pyarrow block by block.
+"""CSV: text separated by a delimiter, read by pyarrow block by block.
 
-A block that pyarrow refuses gets a slow second look that finds row and column.
+If pyarrow refuses a block, a slower second pass finds the row and the column.
 """
 
 import csv
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from rpnb.files.encoding.number_text import Notation, is_plain_number
 from rpnb.files.encoding.planning import plan_columns
-from rpnb.files.encoding.text_columns import refused_number
-from rpnb.files.formats.arrow import one_line, read_as, require_pyarrow
+from rpnb.files.encoding.text_columns import is_word, refused_number
+from rpnb.files.formats.arrow_arrays import one_line, read_as, require_pyarrow
 from rpnb.files.formats.dialect import (
     cells_of,
     comment_pattern,
+    comment_sign,
+    find_table,
     read_header,
     skip_lines,
     skip_to_header,
@@ -23,14 +25,14 @@ from rpnb.files.formats.dialect import (
 )
 from rpnb.files.formats.lines import closed_on_error, whole_lines
 from rpnb.files.formats.text import TextFile
-from rpnb.files.records import ColumnPlan, FileError, ReadOptions
+from rpnb.files.reading import ColumnPlan, FileError, ReadOptions, join_problems
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: What stands for a missing value where it is not in quotation marks.
+#: Texts that mean a missing value if they are not in quotation marks.
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "<NA>")
-# A line that no file has, for it is no text.
+# A line that no text file contains.
 _END = "\x00"
 
 
@@ -50,34 +52,68 @@ class Delimited(TextFile):
         super().__init__(path, options, complete, source)
         with closed_on_error(self._source):
             head = skip_lines(self.name, self._first, options.skip_rows)
-            whole = head.rfind(b"\n") + 1  # the rest of the last line is still to come
+            self._refuse_preamble(head, options)
+            whole = head.rfind(b"\n") + 1  # the rest of the last line is not read yet
             head = self._comment(head[:whole]) + head[whole:]
             head, declared = skip_to_header(head)
             if delimiter is None:
                 delimiter = options.delimiter or declared or self._sniff(head, options)
-            names, self._first = read_header(self.name, head, delimiter, options.header)
-            self.notes += _repeated_names(names) if options.header else []
-            notation = Notation(options.decimal, options.thousands)
-            self._reading = BlockReader(
-                self.name, names, delimiter, '"', notation, options.na
+            self._first = self._plan(head, delimiter, options)
+
+    def _plan(self, head: bytes, delimiter: str, options: ReadOptions) -> bytes:
+        """Determine the kinds of the columns; return the bytes after the header."""
+        names, rest = read_header(self.name, head, delimiter, options.header)
+        if options.header:
+            self.notes += [*_repeated_names(names), *_names_like_data(names)]
+        notation = Notation(options.decimal, options.thousands)
+        self._reading = BlockReader(
+            self.name, names, delimiter, '"', notation, options.na
+        )
+        lines = whole_lines(BytesIO(), rest, quote=b'"')
+        sample = self._comment(next(lines, b""))
+        if not sample.strip():
+            raise FileError(f"{self.name}: there are no rows")
+        table = self._reading.sample(sample)
+        self.plan = plan_columns(self.name, table.schema, options, table, na=True)
+        self._reading.fix(table.schema, self.plan)
+        return rest
+
+    def _refuse_preamble(self, head: bytes, options: ReadOptions) -> None:
+        """Refuse lines before a table; the error also names problems of the table."""
+        if options.comment is not None:
+            return
+        found = find_table(head, options.delimiter)
+        if found is None:
+            return
+        count, delimiter = found
+        skipped = options.skip_rows + count
+        sign = comment_sign(head.split(b"\n", count)[:count])
+        if sign is not None:
+            what = f"the first line begins with {sign}, like a comment"
+            fix, leaves_out = (
+                ("--comment", sign),
+                f"use --comment {sign!r} to skip such lines",
             )
-            lines = whole_lines(BytesIO(), self._first, quote=b'"')
-            sample = self._comment(next(lines, b""))
-            if not sample.strip():
-                raise FileError(f"{self.name}: there are no rows")
-            table = self._reading.sample(sample)
-            self.plan = plan_columns(self.name, table.schema, options, table)
-            self._reading.fix(table.schema, self.plan)
+        else:
+            what = f"the table begins in line {skipped + 1}"
+            fix = "--skip-rows", str(skipped)
+            leaves_out = f"use --skip-rows {skipped} to skip the lines before it"
+        problems = [FileError(f"{self.name}: {what}; {leaves_out}", [fix])]
+        try:
+            self._plan(skip_lines(self.name, head, count), delimiter, options)
+        except FileError as error:
+            problems.append(error)
+        raise join_problems(self.name, problems)
 
     def _sniff(self, head: bytes, options: ReadOptions) -> str:
-        """Return the delimiter; note it if it is not what the name suggests."""
+        """Return the delimiter; add a note if it is not a comma."""
         name = self.name.lower()
         if ".tsv" in name or name.endswith(".tab"):
             return "\t"
         found = sniff_delimiter(head, options.target if options.header else None)
         if found != ",":
             shown = {"\t": "tabs", " ": "single spaces"}.get(found, repr(found))
-            self.notes.append(f"columns are parted by {shown}")
+            self.notes.append(f"columns are separated by {shown}")
         return found
 
     def batches(self) -> Iterator["pa.RecordBatch"]:
@@ -88,7 +124,7 @@ class Delimited(TextFile):
         )
 
     def _has_header(self, skipped: int) -> Callable[[bytes], bool]:
-        """Return a function that says whether bytes have a header and a row."""
+        """Return a function that checks whether bytes contain a header and a row."""
 
         def complete(head: bytes) -> bool:
             lines = self._comment(head).count(b"\n")
@@ -98,7 +134,7 @@ class Delimited(TextFile):
 
 
 def _repeated_names(names: Sequence[str]) -> list[str]:
-    """Return a note on names of the header that had to be numbered."""
+    """Return a note on repeated names in the header, which were numbered."""
     there = set(names)
     again = [
         name
@@ -108,11 +144,22 @@ def _repeated_names(names: Sequence[str]) -> list[str]:
     if not again:
         return []
     shown = ", ".join(again[:5]) + (", …" if len(again) > 5 else "")
-    return [f"names that occur twice are numbered: {shown}"]
+    return [f"repeated column names are numbered: {shown}"]
+
+
+def _names_like_data(names: Sequence[str]) -> list[str]:
+    """Return a note on names of the header that are numbers with a sign or fraction."""
+    found = [name for name in names if re.fullmatch(r"-\d+|[+-]?\d*\.\d+", name)]
+    if 2 * len(found) < len(names):
+        return []
+    return [
+        f"column names such as {found[0]} look like data; if the file has no header, "
+        "use --no-header"
+    ]
 
 
 class BlockReader:
-    """How blocks of delimited text become batches: `names` are those of the columns."""
+    """Converts blocks of delimited text, with columns `names`, to batches."""
 
     def __init__(
         self,
@@ -128,9 +175,10 @@ class BlockReader:
         self._notation, self._missing = notation, (*MISSING, *na)
         self._types: dict[str, Any] = {}
         self._wanted: list[str] = []
+        self._known = False
 
     def sample(self, block: bytes) -> "pa.Table":
-        """Return the rows of a first block, of the types that they suggest."""
+        """Return the rows of the first block, with inferred types."""
         import pyarrow as pa
 
         table = self._parse(block, 1)
@@ -141,23 +189,23 @@ class BlockReader:
         return table
 
     def fix(self, found: "pa.Schema", plan: ColumnPlan) -> None:
-        """Read only the columns that are wanted, from now on as of these types."""
+        """Read only the columns of a plan from now on, with fixed types."""
         import pyarrow as pa
 
-        self._wanted = plan.wanted
+        self._wanted, self._known = plan.wanted, plan.options.columns is not None
         for column in self._wanted:
             kind = plan.kinds.get(column)
             self._types[column] = read_as(found.field(column), kind)
             own = plan.options.notations.get(column, self._notation)
             if kind == "number" and (own.thousands or own != self._notation):
-                self._types[column] = pa.string()  # turned into numbers later
+                self._types[column] = pa.string()  # converted to numbers later
 
     def declare(self, types: Mapping[str, Any], wanted: Sequence[str]) -> None:
-        """Read the `wanted` columns as of these types."""
+        """Read only the `wanted` columns from now on, with these types."""
         self._types, self._wanted = dict(types), list(wanted)
 
     def read(self, block: bytes, row: int) -> "pa.RecordBatch | None":
-        """Return the rows of a block whose first has the number `row`."""
+        """Return the rows of a block, of which the first has the number `row`."""
         if not block.strip():
             return None
         table = self._parse(block, row).combine_chunks()
@@ -198,19 +246,18 @@ class BlockReader:
             raise FileError(reason) from error
 
     def _refuse_open_quote(self, block: bytes, row: int) -> None:
-        """Refuse the last block of a file if it ends within quotation marks."""
+        """Refuse a block that ends inside quotation marks."""
         text = block.decode(errors="replace").rstrip("\r\n") + f"\n{_END}"
         rows = [
             cells for cells in cells_of(text, self._delimiter, self._quote) if cells
         ]
         if rows[-1] != [_END]:
             raise FileError(
-                f"{self._name}, row {row + len(rows) - 1}: a quotation mark without "
-                "its partner"
+                f"{self._name}, row {row + len(rows) - 1}: an unmatched quotation mark"
             )
 
     def _fault(self, block: bytes, row: int) -> str | None:
-        """Return the first fault of a block in words: its row, its column, why."""
+        """Return a message on the first fault of a block, with row and column."""
         from pyarrow import types
 
         text = block.decode(errors="replace")
@@ -235,21 +282,24 @@ class BlockReader:
     def _fault_of(
         self, cells: list[str], row: int, numbers: list[tuple[int, str]]
     ) -> str | None:
-        """Return the first fault of a row in words, None if it has none."""
+        """Return a message on the first fault of a row; None if it has none."""
         if len(cells) != len(self._names):
             return (
-                f"{self._name}, row {row}: {len(cells)} columns, where there must "
-                f"be {len(self._names)}"
+                f"{self._name}, row {row}: {len(cells)} columns, expected "
+                f"{len(self._names)}"
             )
         for j, cell in enumerate(cells):
             if "\N{REPLACEMENT CHARACTER}" in cell:
                 return (
                     f"{self._name}, row {row}, column {self._names[j]}: not UTF-8 "
-                    "text; --encoding names another, such as cp1252"
+                    "text; set the encoding with --encoding, such as cp1252"
                 )
         for j, name in numbers:
             cell = cells[j].strip()
             plain = cell.replace(self._notation.decimal, ".")
             if cell not in self._missing and not is_plain_number(plain):
-                return refused_number(self._name, row, name, cell)
+                word = [cell] if is_word(cell) else []
+                return refused_number(
+                    self._name, row, name, cell, na=word, known=self._known
+                )
         return None

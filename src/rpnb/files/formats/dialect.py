@@ -1,14 +1,14 @@
-"""The dialect of a delimited file: its delimiter and its header."""
+"""The dialect of a delimited file: delimiter, header and comments."""
 
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rpnb.files.encoding.number_text import is_plain_number
 from rpnb.files.encoding.planning import UNNAMED, find_column
 from rpnb.files.formats.lines import LONGEST
-from rpnb.files.records import FileError
+from rpnb.files.reading import FileError
 
 #: Delimiters by name, for command lines.
 DELIMITERS: Mapping[str, str] = {
@@ -19,9 +19,9 @@ DELIMITERS: Mapping[str, str] = {
     "pipe": "|",
     "space": " ",
 }
-# In the order of preference.
+# In order of preference.
 _CANDIDATES = (",", ";", "\t", "|", " ")
-# Lines that are looked at, and their bytes.
+# Largest number of lines and bytes to examine.
 _LINES, _BYTES = 50, 1 << 18
 
 
@@ -34,8 +34,8 @@ def delimiter_named(text: str) -> str:
     sign = DELIMITERS.get(text.lower(), text)
     if len(sign) != 1 or not sign.isascii() or sign in '"\r\n\x00':
         raise ValueError(
-            f"must be one ASCII sign, or one of {', '.join(sorted(DELIMITERS))}, got "
-            f"{text!r}"
+            f"must be one ASCII character or one of {', '.join(sorted(DELIMITERS))}, "
+            f"got {text!r}"
         )
     return sign
 
@@ -49,12 +49,26 @@ def cells_of(text: str, delimiter: str, quote: str = '"') -> Iterator[list[str]]
 
 
 def comment_pattern(start: str | None) -> Callable[[bytes], bytes]:
-    """Return a function that leaves out lines which begin with `start`."""
+    """Return a function that removes lines that begin with `start`."""
     if start is None:
         return lambda block: block
     sign = re.escape(start.encode())
     pattern = re.compile(rb"^[ \t]*" + sign + rb"[^\n]*(?:\n|\Z)", re.MULTILINE)
     return lambda block: pattern.sub(b"", block)
+
+
+def comment_sign(lines: Sequence[bytes]) -> str | None:
+    """Return the comment sign with which all nonempty lines begin, if there is one."""
+    signs = (b"#", b"%", b"//")
+    return next(
+        (
+            sign.decode()
+            for sign in signs
+            if all(line.startswith(sign) or not line.strip() for line in lines)
+            and any(map(bytes.strip, lines))
+        ),
+        None,
+    )
 
 
 def skip_lines(name: str, head: bytes, count: int) -> bytes:
@@ -67,9 +81,9 @@ def skip_lines(name: str, head: bytes, count: int) -> bytes:
 
 
 def skip_to_header(head: bytes) -> tuple[bytes, str | None]:
-    """Return a file's first bytes without empty lines, and a delimiter it declares.
+    """Return bytes without empty lines at the start, and a delimiter declared there.
 
-    Excel takes the delimiter from a first line such as `sep=;`.
+    Excel reads the delimiter from a first line such as `sep=;`.
     """
     head = head.lstrip(b"\r\n")
     declared = re.match(rb"""["']?sep=(.)["']?\r?\n""", head, re.IGNORECASE)
@@ -79,12 +93,12 @@ def skip_to_header(head: bytes) -> tuple[bytes, str | None]:
 
 
 def sniff_delimiter(head: bytes, target: str | None) -> str:
-    """Return the delimiter of a file by its first bytes.
+    """Return the most likely delimiter of a file, from its first bytes.
 
-    It is one that parts all of the first lines into the same number of columns, at
-    least two: the comma if it does, or one by which the target is a column and it is
-    not by the comma; else the one that gives the most columns. Where none does, it is
-    the comma, or what parts the first line.
+    Candidates split all of the first lines into the same number of columns, at least
+    two. Among them, those for which the target is a column are preferred, then the
+    comma, then the one with the most columns. Without a candidate, it is the comma, or
+    the delimiter that splits the first line.
     """
     text = head[:_BYTES].decode(errors="replace")
     if len(head) > _BYTES:
@@ -127,8 +141,35 @@ def _first_rows(text: str, delimiter: str) -> Iterator[list[str]]:
         return
 
 
+def find_table(head: bytes, delimiter: str | None) -> tuple[int, str] | None:
+    """Return the number of lines before a table, and the table's delimiter.
+
+    A table begins with the line from which on all examined lines have the same number
+    of columns, at least two. Returns None if the first line already has columns, or if
+    there is no such line.
+    """
+    if skip_to_header(head)[1] is not None:
+        return None
+    lines = head[:_BYTES].decode(errors="replace").splitlines()[:_LINES]
+    found: list[tuple[int, int, str]] = []
+    for sign in _CANDIDATES[:-1] if delimiter is None else (delimiter,):
+        counts = [len(next(_first_rows(line, sign), [])) for line in lines]
+        first = next((count for count in counts if count > 0), 2)
+        if first > 1:
+            return None
+        start = len(counts)
+        while start > 1 and counts[start - 1] == counts[-1]:
+            start -= 1
+        if any(counts[:start]) and counts[-1] > 1 and start < len(counts) - 1:
+            found.append((counts[-1], start, sign))
+    if not found:
+        return None
+    _, start, sign = max(found)
+    return start, sign
+
+
 def _numbered(names: list[str]) -> list[str]:
-    """Return names of which those that occur again have a number.
+    """Return names in which repeated ones have a number.
 
     >>> _numbered(["a", "b", "a", "a.2", "a"])
     ['a', 'b', 'a.3', 'a.2', 'a.4']
@@ -150,39 +191,37 @@ def read_header(
 ) -> tuple[list[str], bytes]:
     """Return the names of the columns, and the bytes after the header."""
     line, _, rest = head.partition(b"\n")
-    while line.count(b'"') % 2 and rest:  # a name may have several lines
+    while line.count(b'"') % 2 and rest:  # a name may span several lines
         more, _, rest = rest.partition(b"\n")
         line += b"\n" + more
     try:
         cells = next(cells_of(line.rstrip(b"\r").decode(), delimiter), [])
     except UnicodeDecodeError as error:
         raise FileError(
-            f"{name}: the first line is not text in UTF-8; --encoding names another"
+            f"{name}: the first line is not UTF-8 text; set --encoding"
         ) from error
     except csv.Error as error:
         raise FileError(f"{name}: the first line cannot be read: {error}") from error
     if line.count(b'"') % 2:
+        raise FileError(f"{name}: the first line has an unmatched quotation mark")
+    sign = comment_sign([line])
+    if len(cells) < 2 and sign is not None:
         raise FileError(
-            f"{name}: the first line has a quotation mark without its partner"
-        )
-    if len(cells) < 2 and line.startswith((b"#", b"%", b"//")):
-        sign = "//" if line.startswith(b"//") else line[:1].decode()
-        raise FileError(
-            f"{name}: the first line begins with {sign}, as comments do; "
-            f"--comment {sign!r} leaves out such lines"
+            f"{name}: the first line begins with {sign}, like a comment; use "
+            f"--comment {sign!r} to skip such lines"
         )
     if len(cells) < 2:
         raise FileError(
-            f"{name}: a single column in the first line; columns are taken to be "
-            f"parted by {delimiter!r}, --delimiter names another"
+            f"{name}: the first line has a single column with the delimiter "
+            f"{delimiter!r}; set another one with --delimiter"
         )
     if not header:
         return [str(j) for j in range(1, len(cells) + 1)], head
     names = [cell.strip() for cell in cells]
     if all(is_plain_number(cell) for cell in names):
         raise FileError(
-            f"{name}: the first line holds numbers, not names of columns; if the file "
-            "has no header, say --no-header and name columns by number"
+            f"{name}: the first line contains numbers, not column names; if the file "
+            "has no header, use --no-header and refer to columns by number"
         )
     names = _numbered(names)
     there = set(names)

@@ -1,13 +1,13 @@
-"""The encoding of a text file: named, or recognised by its first bytes.
+"""The encoding of a text file, given or detected from its first bytes.
 
-Whatever it is, readers get UTF-8. A file that is UTF-8 already costs nothing.
+Readers always get UTF-8; a file that is already UTF-8 is not converted.
 """
 
 import codecs
 import re
 from collections.abc import Callable
 
-from rpnb.files.records import FileError
+from rpnb.files.reading import FileError
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -18,21 +18,21 @@ _MARKS = (
 )
 # Bytes that Windows-1252 leaves undefined.
 _UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
-# Bytes that are no text in any encoding of single bytes; a form feed may be.
+# Bytes that are not text in any single-byte encoding; a form feed may be.
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1f]")
-# Bytes to look at where half of them may be zero.
+# Number of bytes to examine for UTF-16.
 _LOOK = 4096
 
 
 def encoding_of(head: bytes, named: str | None = None) -> tuple[str, int, str | None]:
-    """Return an encoding, the length of its mark, and a note where it was guessed.
+    """Return an encoding, the length of its byte order mark, and a note if guessed.
 
     Parameters
     ----------
     head
-        The first bytes of a file.
+        First bytes of a file.
     named
-        The encoding that the user names, if any.
+        Encoding that the user has set, if any.
     """
     for mark, encoding in _MARKS:
         if head.startswith(mark):
@@ -45,7 +45,7 @@ def encoding_of(head: bytes, named: str | None = None) -> tuple[str, int, str | 
         wide = _two_bytes(head[:_LOOK])
         if wide is None:
             raise FileError("a binary file, not a table of text")
-        return wide, 0, f"read as {wide.upper()}, of which it has the form"
+        return wide, 0, f"the encoding looks like {wide.upper()}"
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         decoder.decode(head)
@@ -55,12 +55,12 @@ def encoding_of(head: bytes, named: str | None = None) -> tuple[str, int, str | 
 
 
 def _family(encoding: str) -> str:
-    """Return the name of an encoding without its byte order and mark."""
+    """Return the name of an encoding without byte order and mark."""
     return "".join(c for c in encoding.lower().partition("-sig")[0] if c.isalnum())[:5]
 
 
 def _two_bytes(head: bytes) -> str | None:
-    """Return which UTF-16 text is in, if it is mostly ASCII; None if it is not."""
+    """Return the UTF-16 encoding of mostly ASCII text; None if it is not UTF-16."""
     low, high = head[0::2], head[1::2]
     if not high:
         return None
@@ -77,22 +77,21 @@ def _single_byte(head: bytes) -> tuple[str, int, str | None]:
     text = head.decode("utf-8", "replace")
     wrong = text.count("\N{REPLACEMENT CHARACTER}")
     if sum(ord(c) > 127 for c in text) - wrong > wrong:
-        return "utf-8", 0, None  # with damaged places, which are named later
+        return "utf-8", 0, None  # with damaged places, which are reported later
     if 100 * len(_CONTROL.findall(head)) > len(head):
         raise FileError("a binary file, not a table of text")
     encoding = "latin-1" if _UNDEFINED.search(head) else "cp1252"
     return (
         encoding,
         0,
-        f"read in the encoding {encoding}, since it is not UTF-8; --encoding names "
-        "another",
+        f"not UTF-8, so read as {encoding}; set another encoding with --encoding",
     )
 
 
 def to_utf8(encoding: str) -> Callable[[bytes], bytes]:
-    """Return a function that converts bytes, part by part, to UTF-8.
+    """Return a function that converts bytes to UTF-8, part by part.
 
-    No bytes stand for the end.
+    A call with no bytes marks the end.
     """
     decoder = codecs.getincrementaldecoder(encoding)()
 
@@ -102,18 +101,18 @@ def to_utf8(encoding: str) -> Callable[[bytes], bytes]:
         except UnicodeError as error:
             place = getattr(error, "object", b"")[getattr(error, "start", 0) :][:1]
             raise FileError(
-                f"byte 0x{place.hex()} is no text in the encoding {encoding}; "
-                "--encoding names another"
+                f"byte 0x{place.hex()} is invalid in the encoding {encoding}; set "
+                "another one with --encoding"
             ) from error
 
     return convert
 
 
 def check_encoding(name: str) -> str:
-    """Return the name of an encoding; raise ValueError if it is not known."""
+    """Return the name of an encoding; raise ValueError if it is unknown."""
     try:
         known = codecs.lookup(name)
         " ".encode(name)
     except (LookupError, ValueError, TypeError) as error:
-        raise ValueError(f"no encoding of text: {name!r}") from error
+        raise ValueError(f"unknown text encoding: {name!r}") from error
     return known.name

@@ -5,9 +5,9 @@ import datetime
 import io
 from typing import Any
 
+from rpnb.files.formats.byte_sources import BLOCK, STANDARD_INPUT
 from rpnb.files.formats.delimited import Delimited
-from rpnb.files.formats.sources import BLOCK, STANDARD_INPUT
-from rpnb.files.records import FileError, ReadOptions
+from rpnb.files.reading import FileError, ReadOptions
 
 
 class Excel(Delimited):
@@ -15,12 +15,17 @@ class Excel(Delimited):
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         text, notes = _sheet_as_csv(path)
-        super().__init__(path, options, MemorySource(path, text), delimiter=",")
+        try:
+            super().__init__(path, options, MemorySource(path, text), delimiter=",")
+        except FileError as error:
+            if not notes or len(error.problems) > 1:
+                raise
+            raise FileError(f"{error} ({notes[0]})", error.fixes) from error
         self.notes = [*notes, *self.notes]
 
 
 class MemorySource:
-    """Bytes that are in memory, as `ByteSource` gives those of a file."""
+    """Bytes in memory, with the interface of `ByteSource`."""
 
     conversion = None
     seekable = True
@@ -34,15 +39,15 @@ class MemorySource:
         return self._file.read(size)
 
     def convert(self, function: Any) -> None:
-        """Refuse: the text is UTF-8, with the line ends of this system."""
-        raise FileError(f"{self.name}: --encoding is of no use for Excel files")
+        """Raise an error: the text is already UTF-8."""
+        raise FileError(f"{self.name}: --encoding does not apply to Excel files")
 
     def share(self) -> float:
-        """Return which share has been read."""
+        """Return the share that has been read."""
         return self._file.tell() / max(self._size, 1)
 
     def close(self) -> None:
-        """Let go of the bytes."""
+        """Release the bytes."""
         self._file.close()
 
 
@@ -56,7 +61,7 @@ def _sheet_as_csv(path: str) -> tuple[bytes, list[str]]:
             "'rpnb[excel]'"
         ) from error
     if path == STANDARD_INPUT:
-        raise FileError("standard input: an Excel file must have a name")
+        raise FileError("standard input: Excel files cannot be read from a pipe")
     try:
         with CalamineWorkbook.from_path(path) as book:
             names = book.sheet_names
@@ -68,13 +73,18 @@ def _sheet_as_csv(path: str) -> tuple[bytes, list[str]]:
     notes = []
     if len(names) > 1:
         notes.append(f"the first of {len(names)} sheets is read, {names[0]}")
+    if max(map(len, rows), default=0) == 1:
+        raise FileError(
+            f"{path}: the sheet {names[0]} has a single column; the table must be in "
+            f"the first of the workbook's {len(names)} sheets"
+        )
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(map(_cell, row) for row in rows)
     return text.getvalue().encode(), notes
 
 
 def _cell(value: Any) -> Any:
-    """Return a cell as CSV has it.
+    """Return the value of a cell for CSV.
 
     >>> [_cell(value) for value in (3.0, 2.5, True, "a", datetime.date(2020, 1, 31))]
     ['3', 2.5, 'true', 'a', '2020-01-31']

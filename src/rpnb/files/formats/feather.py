@@ -1,23 +1,23 @@
-"""Feather, which is Arrow's own format in a file, read batch by batch."""
+"""Feather, the file format of Arrow, read batch by batch."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rpnb.files.encoding.planning import plan_columns
-from rpnb.files.formats.arrow import (
+from rpnb.files.formats.arrow_arrays import (
     reported,
     require_content,
     require_pyarrow,
     require_seekable,
 )
-from rpnb.files.records import FileError, ReadOptions
+from rpnb.files.reading import FileError, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 class Feather:
-    """Batches of a Feather file, version 2: Arrow IPC; not from the standard input."""
+    """Batches of a Feather file of version 2; not from the standard input."""
 
     again = True
     declared: list[Any] | None = None
@@ -37,8 +37,8 @@ class Feather:
             with pa.OSFile(path) as file:
                 if file.read(4) == b"FEA1":
                     raise FileError(
-                        f"{path}: Feather of version 1, which is no longer written; "
-                        "save it anew"
+                        f"{path}: Feather version 1 is not supported; save the file "
+                        "again as version 2"
                     )
                 file.seek(0)
                 reader = pa.ipc.open_file(file)
@@ -57,7 +57,7 @@ class Feather:
             )
 
     def share(self) -> float | None:
-        """Return which share of the batches has been read."""
+        """Return the share of the batches that has been read."""
         return self._done / self._batches if self._batches else None
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""JSON lines: one object a row, read by pyarrow block by block; or a JSON array.
+"""JSON lines: one object per row, read by pyarrow block by block; or a JSON array.
 
-Objects within objects are flattened: {"a": {"b": 1}} has the column a.b. An array is
-read as a whole.
+Nested objects are flattened: {"a": {"b": 1}} has the column a.b. An array is read as a
+whole.
 """
 
 import json
@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpnb.files.encoding.planning import plan_columns
-from rpnb.files.formats.arrow import one_line, read_as, require_pyarrow
+from rpnb.files.formats.arrow_arrays import one_line, read_as, require_pyarrow
 from rpnb.files.formats.lines import closed_on_error
 from rpnb.files.formats.text import TextFile
-from rpnb.files.records import FileError, ReadOptions
+from rpnb.files.reading import FileError, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Values nested deeper are refused; pyarrow has no limit but the stack.
+# Deepest nesting of values; pyarrow itself is only limited by the stack.
 _DEEPEST = 100
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 class JsonLines(TextFile):
-    """Batches of a file with a JSON object on each line."""
+    """Batches of a file with one JSON object per line."""
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         require_pyarrow("JSON lines")
@@ -47,13 +47,13 @@ class JsonLines(TextFile):
                 field = found.field(column)
                 kind = read_as(field, self.plan.kinds.get(column))
                 if pa.types.is_dictionary(kind):
-                    kind = field.type  # turned into categories later
+                    kind = field.type  # converted to categories later
                 fields.append(pa.field(column, kind))
             self._schema = pa.schema(fields)
             self._nested = _nested_schema(self._whole, self._schema)
 
     def _array_as_lines(self) -> bytes:
-        """Return all objects of a JSON array, one a line; lines as they are."""
+        """Return all objects of a JSON array, one per line; keep JSON lines."""
         parts = [self._first]
         while more := self._source.read():
             parts.append(more)
@@ -62,11 +62,11 @@ class JsonLines(TextFile):
             rows = json.loads(whole)
         except (ValueError, RecursionError) as error:
             if _is_json(whole.split(b"\n", 1)[0]):
-                return whole  # lines, of which the first is no object
+                return whole  # JSON lines, the first of which is not an object
             reason = f"not a JSON array ({one_line(error)})"
             raise FileError(f"{self.name}: {reason}") from error
-        self.notes.append("a JSON array, which is read as a whole")
-        # Values that are no objects are refused with their row, as in JSON lines.
+        self.notes.append("a JSON array, which is loaded as a whole")
+        # Values that are not objects are refused with their row, as in JSON lines.
         return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
     def batches(self) -> Iterator["pa.RecordBatch"]:
@@ -110,33 +110,33 @@ class JsonLines(TextFile):
         return table if self._schema is None else table.select(self._schema.names)
 
     def _reason(self, error: BaseException, row: int) -> str:
-        """Return what pyarrow says of a block, with the row in the file."""
+        """Return the error message of pyarrow, with the row in the file."""
         text = one_line(error).removeprefix("JSON parse error: ")
-        said = re.fullmatch(r"(.*?)\.? in row (\d+)", text)
-        if said is None:
+        found = re.fullmatch(r"(.*?)\.? in row (\d+)", text)
+        if found is None:
             return f"{self.name}, row {row} or after: {text}"
-        return f"{self.name}, row {row + int(said[2])}: {said[1]}"
+        return f"{self.name}, row {row + int(found[2])}: {found[1]}"
 
     def _check(self, block: bytes, row: int) -> None:
-        """Refuse what pyarrow would not survive, or would pass on unseen."""
+        """Refuse input that would crash pyarrow, or that it would not report."""
         try:
             if not block.isascii():
                 block.decode()
         except UnicodeDecodeError as error:
             row += block.count(b"\n", 0, error.start)
             raise FileError(
-                f"{self.name}, row {row}: not UTF-8 text; --encoding names another, "
-                "such as cp1252"
+                f"{self.name}, row {row}: not UTF-8 text; set the encoding with "
+                "--encoding, such as cp1252"
             ) from error
         self._check_depth(block, row)
-        # pyarrow dies of a null in place of the first object.
+        # A null in place of the first object crashes pyarrow.
         if block.startswith(b"{") + block.count(b"\n{") != _lines(block) and any(
             line.lstrip()[:1] not in (b"", b"{") for line in block.split(b"\n")
         ):
             raise FileError(self._fault(block, row))
 
     def _check_depth(self, block: bytes, row: int) -> None:
-        """Refuse values that are nested too deep."""
+        """Refuse values that are nested too deeply."""
         signs = np.frombuffer(block, np.uint8)
         nested = np.count_nonzero(signs == ord("{"))
         nested += np.count_nonzero(signs == ord("["))
@@ -147,7 +147,7 @@ class JsonLines(TextFile):
         nested -= np.count_nonzero(signs[before] == ord("}"))
         if nested <= _DEEPEST:
             return
-        # Texts may hold brackets, but not end lines.
+        # Strings may contain brackets, but no line ends.
         signs = np.frombuffer(_STRING.sub(b'""', block), np.uint8)
         opening = (signs == ord("{")) | (signs == ord("["))
         closing = (signs == ord("}")) | (signs == ord("]"))
@@ -156,11 +156,11 @@ class JsonLines(TextFile):
             at = int(np.argmax(depth > _DEEPEST))
             row += int((signs[:at] == ord("\n")).sum())
             raise FileError(
-                f"{self.name}, row {row}: values nested more than {_DEEPEST} deep"
+                f"{self.name}, row {row}: values are nested deeper than {_DEEPEST}"
             )
 
     def _fault(self, block: bytes, row: int) -> str | None:
-        """Return the first fault of a block in words: its row, its column, why."""
+        """Return a message on the first fault of a block, with row and column."""
         from pyarrow import types
 
         for line in block.splitlines():
@@ -180,8 +180,8 @@ class JsonLines(TextFile):
                 if value is not None and number != wanted:
                     return (
                         f"{self.name}, row {row}, column {field.name}: {value!r:.40} "
-                        f"is not {'a number' if wanted else field.type}, as the first "
-                        "rows of the column are"
+                        f"is not {'a number' if wanted else field.type}, unlike the "
+                        "first rows of the column"
                     )
             row += 1
         return None
@@ -197,7 +197,7 @@ def _is_json(line: bytes) -> bool:
 
 
 def _flat(table: "pa.Table") -> "pa.Table":
-    """Return a table whose objects within objects are columns."""
+    """Return a table with nested objects flattened to columns."""
     from pyarrow import types
 
     while any(types.is_struct(field.type) for field in table.schema):
@@ -206,7 +206,7 @@ def _flat(table: "pa.Table") -> "pa.Table":
 
 
 def _nested_schema(found: "pa.Schema", flat: "pa.Schema") -> "pa.Schema":
-    """Return the schema of objects whose columns, when flat, have these types."""
+    """Return the schema of nested objects whose flat columns have these types."""
     import pyarrow as pa
 
     def field(each: Any, path: str) -> Any:
@@ -222,7 +222,7 @@ def _nested_schema(found: "pa.Schema", flat: "pa.Schema") -> "pa.Schema":
 
 
 def _value_at(values: Any, path: str) -> Any:
-    """Return the value of a column of flat objects, None if there is none."""
+    """Return the value of a flattened column; None if there is none."""
     if path in values:
         return values[path]
     for cut in (i for i, sign in enumerate(path) if sign == "."):

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
+from rpnb.files.formats.byte_sources import BLOCK, ByteSource
 from rpnb.files.formats.encodings import encoding_of, to_utf8
-from rpnb.files.formats.sources import BLOCK, ByteSource
-from rpnb.files.records import FileError
+from rpnb.files.reading import FileError
 
-#: No line of a table of text is longer than this many bytes.
+#: Largest number of bytes of a line.
 LONGEST = 1 << 26
-# Bytes of a pipe to wait for before the first row.
+# Number of bytes to wait for from a pipe before the first row.
 _ENOUGH = 1 << 16
 
 
@@ -31,13 +31,13 @@ def whole_lines(
     quote: bytes = b"",
     size: int = BLOCK,
 ) -> Iterator[bytes]:
-    """Yield all bytes in blocks that end with a line, the last perhaps without.
+    """Yield all bytes in blocks of whole lines; the last may lack its line end.
 
-    The bytes `first` were read before. A line does not end between two of `quote`.
+    `first` are bytes that were read before. A line does not end between two `quote`.
     """
     rest = first
     while True:
-        # Before more is read: a pipe may have paused after the first bytes.
+        # Yield before reading more: a pipe may pause after the first bytes.
         cut = _last_end(rest, quote)
         if cut:
             yield rest[:cut]
@@ -45,7 +45,7 @@ def whole_lines(
         elif len(rest) > LONGEST:
             raise FileError(
                 f"a line of more than {LONGEST >> 20} MB: not a table of text"
-                + (", or a quotation mark without its partner" if quote else "")
+                + (", or an unmatched quotation mark" if quote else "")
             )
         more = source.read(size)
         if not more:
@@ -56,15 +56,15 @@ def whole_lines(
 
 
 def _last_end(block: bytes, quote: bytes) -> int:
-    """Return where the last whole line ends, 0 if none does."""
+    """Return the end of the last whole line; 0 if there is none."""
     cut = block.rfind(b"\n") + 1
-    # Looking for one is much faster than counting them.
+    # Finding a quote is much faster than counting them.
     if not quote or not cut or quote not in block:
         return cut
     open_quote = block.count(quote, 0, cut) % 2 == 1
     while open_quote and cut:
-        # Lines are left for the next block until quotation marks are in pairs: those
-        # from the line on in which the last mark is.
+        # Until quotation marks are in pairs, lines are left for the next block, from
+        # the line of the last mark on.
         last = block.rfind(quote, 0, cut)
         start = block.rfind(b"\n", 0, last) + 1
         open_quote = (block.count(quote, start, cut) + open_quote) % 2 == 1
@@ -77,13 +77,13 @@ def head_of(
 ) -> tuple[bytes, list[str]]:
     """Return the first bytes of a text file as UTF-8, and notes on how it is read.
 
-    Nothing has been read of the source, which gives UTF-8 from then on. `complete` says
-    whether bytes have all that is needed at once, such as a header.
+    The source must be new, and returns UTF-8 from then on. `complete` checks whether
+    bytes contain all that is needed at once, such as a header.
     """
     notes: list[str] = []
     head = b""
     try:
-        # Enough to see what the columns are, also from a pipe that gives little.
+        # Enough to infer the columns, even from a pipe that returns few bytes.
         while len(head) < min(_ENOUGH, BLOCK) and (more := source.read(BLOCK)):
             head += more
         if not head:
@@ -96,7 +96,7 @@ def head_of(
             source.convert(convert)
             head = convert(head) if head else b""
         if b"\n" not in head and b"\r" in head.rstrip(b"\r"):
-            # As old systems end lines.
+            # The line ends of old systems.
             source.convert(_after(source, lambda data: data.replace(b"\r", b"\n")))
             head = head.replace(b"\r", b"\n")
         while not complete(head) and len(head) <= LONGEST:
@@ -116,6 +116,6 @@ def head_of(
 def _after(
     source: ByteSource, function: Callable[[bytes], bytes]
 ) -> Callable[[bytes], bytes]:
-    """Return a function that is applied after the conversion that there is."""
+    """Return a function that is applied after the current conversion, if any."""
     before = source.conversion
     return function if before is None else lambda data: function(before(data))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rpnb.files.encoding.planning import plan_columns
-from rpnb.files.formats.arrow import (
+from rpnb.files.formats.arrow_arrays import (
     is_text,
     reported,
     require_content,
@@ -13,24 +13,23 @@ from rpnb.files.formats.arrow import (
     require_seekable,
     validated,
 )
-from rpnb.files.records import FileError, ReadOptions
+from rpnb.files.reading import FileError, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Rows of a batch, and bytes read ahead of a column.
+#: Number of rows of a batch, and of bytes to read ahead per column.
 _ROWS, _BUFFER = 1 << 16, 1 << 18
-# Rows in which text is examined.
+# Number of rows in which text is examined.
 _SAMPLE = 1 << 13
-# Bytes of text that are examined, and may be in one row.
+# Largest number of bytes of text to examine.
 _SAMPLE_BYTES = 1 << 26
-# A row group may be unpacked to so many times the size of the file, or to so many
-# bytes.
+# Limits of an unpacked row group: multiple of the size of the file, and bytes.
 _MOST_GROWTH, _MOST_UNPACKED = 1000, 1 << 28
 
 
 class Parquet:
-    """Batches of a Parquet file, which cannot come from the standard input."""
+    """Batches of a Parquet file; not from the standard input."""
 
     again = True
     declared: list[Any] | None = None
@@ -53,13 +52,13 @@ class Parquet:
             self._file = parquet.ParquetFile(
                 path,
                 read_dictionary=texts,
-                # Else the bytes of the whole file stay in memory.
+                # Otherwise the bytes of the whole file stay in memory.
                 pre_buffer=False,
                 buffer_size=_BUFFER,
             )
 
     def share(self) -> float | None:
-        """Return which share of the rows has been read."""
+        """Return the share of the rows that has been read."""
         total = self._file.metadata.num_rows
         return self._done / total if total else None
 
@@ -78,13 +77,13 @@ class Parquet:
 
 
 def _first_rows(path: str, columns: list[str]) -> "pa.Table | None":
-    """Return some columns of the first rows, None if there is nothing to read."""
+    """Return some columns of the first rows; None if there is nothing to read."""
     import pyarrow as pa
     from pyarrow import parquet
 
     if not columns:
         return None
-    # Texts stay as they are stored, once for many rows, until their length is known.
+    # Texts stay dictionary-encoded until their length is known.
     with parquet.ParquetFile(
         path, read_dictionary=columns, pre_buffer=False, buffer_size=_BUFFER
     ) as file:
@@ -98,20 +97,21 @@ def _first_rows(path: str, columns: list[str]) -> "pa.Table | None":
 
 
 def _check_growth(path: str, file: Any) -> None:
-    """Refuse a file that is far larger once it is unpacked, by its metadata."""
+    """Refuse a file that, by its metadata, is far larger when unpacked."""
     size = max(os.stat(path).st_size, 1)
     metadata = file.metadata
     for i in range(metadata.num_row_groups):
-        # Not of each column: PyArrow aborts at one whose metadata are damaged.
+        # Not by column: pyarrow aborts if the metadata of a column are damaged.
         unpacked = metadata.row_group(i).total_byte_size
         if unpacked > max(_MOST_GROWTH * size, _MOST_UNPACKED):
             raise FileError(
-                f"{path}: {size} bytes would become {unpacked} in one row group"
+                f"{path}: a row group of this file of {size:,} bytes would unpack to "
+                f"{unpacked:,} bytes, which is refused"
             )
 
 
 def _longest(batch: "pa.RecordBatch") -> int:
-    """Return the bytes of a row's texts, at most."""
+    """Return an upper bound of the bytes of text in a row."""
     from pyarrow import compute
 
     total = 0

@@ -1,7 +1,7 @@
-"""SVMlight and LIBSVM: a label and the features that are not zero, a row a line.
+"""SVMlight and LIBSVM: a label and the nonzero features, one row per line.
 
 scikit-learn reads blocks of lines into CSR matrices. The number of features must be
-known before the first row: it is given, or found by a first pass over the file.
+known before the first row: it is given, or determined by a first pass over the file.
 """
 
 import re
@@ -13,22 +13,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rpnb._core.streams import LARGEST
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.files.encoding.targets import Targets
 from rpnb.files.formats.lines import closed_on_error
 from rpnb.files.formats.text import TextFile
-from rpnb.files.records import FileError, LabelledChunk, ReadOptions
+from rpnb.files.reading import FileError, LabelledChunk, ReadOptions
 from rpnb.labels import NO_LABEL
 
 _ROW = re.compile(rb"\s*[^\s:#]+(?:\s+qid:\d+)?(?:\s+\d+:[^\s:#]+)*\s*(?:#.*)?$")
 _INDEX = re.compile(rb"(\d+):")
-_LARGEST = 1e150
-#: More features than this must be asked for: learners hold numbers for each of them.
+#: Largest number of features without --features: learners need memory for each.
 MOST_FEATURES = 10_000_000
 
 
 class SparseBatch(NamedTuple):
-    """Rows as scikit-learn reads them."""
+    """Rows as read by scikit-learn."""
 
     X: Any
     y: FloatArray
@@ -40,21 +40,21 @@ class SparseBatch(NamedTuple):
 
 
 class SvmLight(TextFile):
-    """Batches of a file in SVMlight's format; "-" needs the number of features."""
+    """Batches of an SVMlight file; a pipe needs the number of features."""
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         super().__init__(path, options, lambda head: b"\n" in head)
         with closed_on_error(self._source):
             if options.target is not None:
                 raise FileError(
-                    f"{self.name}: SVMlight has no names of columns; leave --target out"
+                    f"{self.name}: SVMlight has no column names; omit --target"
                 )
             self.p, self.zero_based = options.features, bool(options.zero_based)
             if self.p is None:
                 if not self.again:
                     raise FileError(
-                        f"{self.name}: how many features? --features N is needed where "
-                        "the file cannot be read twice"
+                        f"{self.name}: the number of features is unknown; set it with "
+                        "--features N, since a pipe cannot be read twice"
                     )
                 low, high = self._survey()
                 self.zero_based = (
@@ -63,7 +63,7 @@ class SvmLight(TextFile):
                 self.p = high + 1 if self.zero_based else high
             if self.p < 1:
                 raise FileError(f"{self.name}: there are no features")
-        if options.features is None:  # the survey has read it all
+        if options.features is None:  # the survey has read the whole file
             super().__init__(path, options, lambda head: b"\n" in head)
 
     def _survey(self) -> tuple[int, int]:
@@ -77,9 +77,9 @@ class SvmLight(TextFile):
                 beyond = np.flatnonzero(batch.X.indices > MOST_FEATURES)[0]
                 at = _row_of(batch.X, beyond)
                 raise FileError(
-                    f"{self.name}, row {row + at}: feature {batch.X.indices[beyond]}, "
-                    f"where {MOST_FEATURES:,} are the most that are taken without "
-                    "asking; --features N allows more, in memory in proportion"
+                    f"{self.name}, row {row + at}: feature {batch.X.indices[beyond]} "
+                    f"exceeds the limit of {MOST_FEATURES:,}; allow more with "
+                    "--features N, which needs memory in proportion"
                 )
             row += batch.num_rows
         self.close()
@@ -94,20 +94,20 @@ class SvmLight(TextFile):
         from sklearn.datasets import load_svmlight_file
 
         try:
-            # Indices as they stand in the file; a column 0 that is none goes below.
+            # Indices as in the file; an unused column 0 is removed below.
             X, y = load_svmlight_file(BytesIO(block), zero_based=True)
         except (ValueError, OverflowError) as error:
             raise FileError(self._fault(block, row, str(error))) from error
         p = self.p
-        if p is None:  # while surveyed
+        if p is None:  # during the survey
             return SparseBatch(X, y)
         if not self.zero_based:
             below = np.flatnonzero(X.indices == 0)
             if below.shape[0]:
                 at = row + _row_of(X, below[0])
                 raise FileError(
-                    f"{self.name}, row {at}: feature 0, but the first feature "
-                    "is 1; --zero-based makes it 0"
+                    f"{self.name}, row {at}: feature 0, but features are numbered from "
+                    "1; use --zero-based if they start at 0"
                 )
             X.indices -= 1
         beyond = np.flatnonzero(X.indices >= p)
@@ -115,13 +115,13 @@ class SvmLight(TextFile):
             at = row + _row_of(X, beyond[0])
             index = int(X.indices[beyond[0]]) + (not self.zero_based)
             raise FileError(
-                f"{self.name}, row {at}: feature {index}, but there are {p}"
+                f"{self.name}, row {at}: feature {index}, but there are only {p}"
             )
         X.resize((X.shape[0], p))
         return SparseBatch(X, y)
 
     def _fault(self, block: bytes, row: int, reason: str) -> str:
-        """Return a message on the first row of a block that is not SVMlight."""
+        """Return a message on the first invalid row of a block."""
         for line in block.splitlines():
             if not line.strip() or line.lstrip().startswith(b"#"):
                 continue
@@ -131,20 +131,20 @@ class SvmLight(TextFile):
             indices = [int(index[:20]) for index in _INDEX.findall(line)]
             if max(indices, default=0) > np.iinfo(np.int32).max:
                 return (
-                    f"{self.name}, row {row}: feature {max(indices)}, where "
-                    f"{np.iinfo(np.int32).max} is the last that can be"
+                    f"{self.name}, row {row}: feature {max(indices)} is beyond the "
+                    f"largest possible one, {np.iinfo(np.int32).max}"
                 )
             if any(a >= b for a, b in pairwise(indices)):
                 return (
                     f"{self.name}, row {row}: features must be in ascending order, "
-                    "each once"
+                    "without repetition"
                 )
             row += 1
         return f"{self.name}, row {row} or before: {reason}"
 
 
 def _row_of(X: Any, entry: int) -> int:
-    """Return the row of a CSR matrix that has this one of its entries."""
+    """Return the row of an entry of a CSR matrix."""
     return int(np.searchsorted(X.indptr, entry, side="right")) - 1
 
 
@@ -161,7 +161,7 @@ def _are_numbers(line: bytes) -> bool:
 
 
 class SparseEncoder:
-    """Turns sparse batches into chunks for a learner; see `Encoder`."""
+    """Turns sparse batches into chunks for a learner; see `ColumnEncoder`."""
 
     def __init__(
         self, name: str, p: int, options: ReadOptions, *, zero_based: bool = False
@@ -174,20 +174,21 @@ class SparseEncoder:
         """Return None: sparse columns have no names."""
 
     def encode(self, batch: SparseBatch, rows: IntArray) -> LabelledChunk:
-        """Return the rows of a batch, which have these numbers in the file."""
+        """Return a chunk from a batch, whose rows have these numbers in the file."""
         values: NDArray[Any] = batch.X.data
-        bad = np.flatnonzero(~(np.abs(values) <= _LARGEST))
+        bad = np.flatnonzero(~(np.abs(values) <= LARGEST))
         if bad.shape[0]:
             row = rows[_row_of(batch.X, bad[0])]
             raise FileError(
                 f"{self.name}, row {row}: a feature is {values[bad[0]]!r}; it "
-                f"must be a finite number within ±{_LARGEST:.0e}"
+                f"must be a finite number within ±{LARGEST:.0e}"
             )
         if self._labelled:
-            y, codes = self.targets.encode_array(batch.y, rows)
+            codes = self.targets.encode_array(batch.y, rows)
         else:
-            y, codes = batch.y, np.full(len(rows), NO_LABEL)
-        return LabelledChunk(batch.X, y, codes, rows, len(self.targets.labels))
+            codes = np.full(len(rows), NO_LABEL)
+        labels = self.targets.labels.array()
+        return LabelledChunk(batch.X, labels, codes, rows, labels.shape[0])
 
     def category_counts(self, _position: int) -> dict[str, int]:
         """Return nothing: sparse columns are numbers."""
@@ -202,10 +203,10 @@ class SparseEncoder:
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Start with what an earlier encoder had seen."""
+        """Continue from the state of an earlier encoder."""
         if state.get("features") != self._p:
             raise FileError(
                 f"{self.name}: the model was saved with {state.get('features')} sparse "
-                f"features, now there are {self._p}; --features sets the number"
+                f"features, the file has {self._p}; set the number with --features"
             )
         self.targets.resume(state["labels"])

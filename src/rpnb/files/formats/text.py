@@ -1,15 +1,15 @@
-"""Formats of text: bytes in blocks of whole lines, a block becoming a batch of rows."""
+"""Text formats: blocks of whole lines, each of which becomes a batch of rows."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
+from rpnb.files.formats.byte_sources import BLOCK, ByteSource
 from rpnb.files.formats.lines import closed_on_error, head_of, whole_lines
-from rpnb.files.formats.sources import BLOCK, ByteSource
-from rpnb.files.records import FileError, ReadOptions
+from rpnb.files.reading import FileError, ReadOptions
 
 
 class CountedRows(Protocol):
-    """What a block of lines becomes."""
+    """A batch of rows from a block of lines."""
 
     @property
     def num_rows(self) -> int:
@@ -17,21 +17,21 @@ class CountedRows(Protocol):
 
 
 Batch = TypeVar("Batch", bound=CountedRows)
-# Each column of a block costs some time, however few rows there are: where lines are
-# long, blocks have so many rows, or so many bytes.
+# Each column of a block takes time, however few rows there are: if lines are long,
+# blocks have at least this many rows, up to this many bytes.
 _ROWS_OF_A_BLOCK, _LARGEST = 64, 1 << 25
 
 
 def two_lines(head: bytes) -> bool:
-    """Return whether bytes have two whole lines: a header and a row."""
+    """Return whether bytes contain two whole lines: a header and a row."""
     return head.count(b"\n") > 1
 
 
 class TextFile:
-    """Abstract: a file of text, or the standard input, that is read once.
+    """Abstract: a text file, or the standard input, that is read once.
 
-    `complete` says whether the first bytes have all that a reader needs at once;
-    `source` has bytes that do not come from a file as it is.
+    `complete` checks whether the first bytes contain all that a reader needs at once;
+    `source` replaces the bytes of the file.
     """
 
     declared: list[Any] | None = None
@@ -48,12 +48,12 @@ class TextFile:
         self.categories: dict[str, list[str]] = {}
         with closed_on_error(self._source):
             self._first, self.notes = head_of(self._source, options.encoding, complete)
-        # `_first` are bytes that were read already and are still to be parsed.
+        # `_first` are bytes that were read and are still to be parsed.
         wide = _ROWS_OF_A_BLOCK * (self._first.find(b"\n") + 1)
         self._block = {"size": min(wide, _LARGEST)} if wide > BLOCK else {}
 
     def share(self) -> float | None:
-        """Return which share of the file has been read."""
+        """Return the share of the file that has been read."""
         return self._source.share()
 
     def close(self) -> None:
@@ -63,9 +63,9 @@ class TextFile:
     def _read(
         self, parse: Callable[[bytes, int], Batch | None], *, quote: bytes = b""
     ) -> Iterator[Batch]:
-        """Yield what `parse` makes of each block and the number of its first row.
+        """Yield the result of `parse` for each block and the number of its first row.
 
-        An error that names no place gets the file, and the row that was read last.
+        An error without a place gets the file and the last row that was read.
         """
         row = 1
         try:
@@ -76,8 +76,8 @@ class TextFile:
                 if zero >= 0:
                     row += block.count(b"\n", 0, zero)
                     raise FileError(
-                        f"{self.name}, row {row}: a byte that is zero; the file is "
-                        "damaged, or no text"
+                        f"{self.name}, row {row}: a zero byte; the file is damaged or "
+                        "not text"
                     )
                 batch = parse(block, row)
                 if batch is not None and batch.num_rows > 0:

@@ -1,4 +1,4 @@
-"""Axes of charts: of bars and dots, and of panels over the rows of a stream."""
+"""Axes of bar and dot charts, and of panels over the rows of a stream."""
 
 from collections.abc import Iterator
 

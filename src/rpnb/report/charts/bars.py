@@ -1,4 +1,4 @@
-"""Bars of wins, ties and losses (Figures 1 and 2) and of updates (Figure 3)."""
+"""Bar charts: wins, ties and losses by opponent, and means by method."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from rpnb.report.charts.drawing import (
     hatch,
     text_width,
 )
-from rpnb.report.charts.palette import label, style
+from rpnb.report.charts.palette import style
 
 _WIDTH = 440.0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """On how many datasets RPNB won, tied and lost against a method."""
+    """Number of datasets on which the subject won, tied and lost against a method."""
 
     source: str
     """whose counts these are: "ours" or "paper"; written beside the bar"""
@@ -35,7 +35,7 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class MeanBar:
-    """Mean and standard deviation over permutations, and the printed value, if any."""
+    """Mean and standard deviation of a method, and a printed value to compare with."""
 
     method: str
     mean: float
@@ -44,9 +44,9 @@ class MeanBar:
 
 
 def outcome_bars(
-    title: str, opponents: Sequence[tuple[str, Sequence[Outcomes]]]
+    title: str, subject: str, opponents: Sequence[tuple[str, Sequence[Outcomes]]]
 ) -> Drawing:
-    """Draw RPNB's wins, ties and losses, one stacked bar per opponent and source."""
+    """Draw the subject's wins, ties and losses: a bar per opponent and source."""
     bar, inner, outer, top, left, right = 19.0, 3.0, 15.0, 30.0, 152.0, 12.0
     most = max(
         (
@@ -57,16 +57,16 @@ def outcome_bars(
         default=1,
     )
     scale = Scale(0.0, float(max(most, 1)), left, _WIDTH - right)
-    marks: list[Mark] = list(_outcome_legend(left, top - 14.0))
+    marks: list[Mark] = list(_outcome_legend(left, top - 14.0, subject))
     y = top
     rows: list[Mark] = []
     for method, group in opponents:
-        rows.append(Label(0.0, y + 14.0, label(method), bold=True))
+        rows.append(Label(0.0, y + 14.0, method, bold=True))
         for bars in group:
             rows.append(
                 Label(left - 7.0, y + 14.0, bars.source, "muted", "end", size=12.0)
             )
-            rows.extend(_stack(scale, y, bar, bars, label(method)))
+            rows.extend(_stack(scale, y, bar, bars, (subject, method)))
             y += bar + inner
         y += outer - inner
     bottom = y - outer + 5.0
@@ -75,8 +75,9 @@ def outcome_bars(
     return Drawing(_WIDTH, bottom + 40.0, title, tuple(marks))
 
 
-def _outcome_legend(x: float, y: float) -> Iterator[Mark]:
-    for role, text in (("win", "RPNB wins"), ("tie", "tie"), ("loss", "RPNB loses")):
+def _outcome_legend(x: float, y: float, subject: str) -> Iterator[Mark]:
+    texts = {"win": f"{subject} wins", "tie": "tie", "loss": f"{subject} loses"}
+    for role, text in texts.items():
         yield Area(box(x, y - 9.0, 11.0, 11.0), role)
         if role == "loss":
             yield from hatch(x, y - 9.0, 11.0, 11.0, "loss-line", 4.0)
@@ -85,9 +86,9 @@ def _outcome_legend(x: float, y: float) -> Iterator[Mark]:
 
 
 def _stack(
-    scale: Scale, y: float, height: float, bars: Outcomes, opponent: str
+    scale: Scale, y: float, height: float, bars: Outcomes, pair: tuple[str, str]
 ) -> Iterator[Mark]:
-    done = 0
+    done, (subject, opponent) = 0, pair
     parts = (
         ("win", bars.wins, "wins"),
         ("tie", bars.ties, "ties"),
@@ -99,7 +100,7 @@ def _stack(
         x, end = scale(done), scale(done + count)
         done += count
         amount = f"{count} {role if count == 1 else word}"
-        tip = f"{bars.source}: {amount} of RPNB against {opponent}"
+        tip = f"{bars.source}: {amount} of {subject} against {opponent}"
         yield Area(box(x, y, end - x, height), role, tip=tip)
         if role == "loss":
             yield from hatch(x, y, end - x, height, "loss-line")
@@ -126,7 +127,7 @@ def mean_bars(
     for row, each in enumerate(bars):
         y = top + gap / 2 + row * (bar + gap)
         look = style(each.method, methods)
-        name = label(each.method)
+        name = each.method
         marks.append(Label(left - 18.0, y + 13.5, name, anchor="end"))
         marks.append(Dot(left - 9.0, y + bar / 2, look.shape, look.role, 3.8))
         tip = f"{name}: {each.mean:.1f} ± {each.deviation:.1f} {unit}"

@@ -1,4 +1,4 @@
-"""Lines over the rows of a stream: the data of a chart, and its static picture."""
+"""Line charts over the rows of a stream: their data, and a static picture."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,11 +24,13 @@ from rpnb.report.charts.drawing import (
     text_width,
     ticks,
 )
-from rpnb.report.charts.palette import OTHERS, label, series_role
+from rpnb.report.charts.palette import OTHERS, series_role
 
-Measure: TypeAlias = Literal["error", "window", "updates", "weight", "missed", "share"]
+Measure: TypeAlias = Literal[
+    "error", "window", "updates", "weight", "missed", "share", "moved"
+]
 
-#: What a measure is called beside its axis.
+#: Axis label of each measure.
 UNITS: Mapping[Measure, str] = {
     "error": "error so far",
     "window": "error in parts of the stream",
@@ -36,22 +38,23 @@ UNITS: Mapping[Measure, str] = {
     "weight": "weight in the pool",
     "missed": "share of rows missed",
     "share": "share of rows",
+    "moved": "share that moved",
 }
 _WIDTH, _HEIGHT = 440.0, 272.0
 _LEFT, _TOP, _BOTTOM = 54.0, 24.0, 42.0
-# From so many points on, the beginning of a curve may be cut off.
+# With at least this many points, the beginning of a curve may be cut off.
 _MANY_POINTS = 20
-# Alarms of drift detectors with a line across the panel, at most.
+# With more drift alarms than this, none gets a line across the panel.
 _MOST_LINES = 24
-# Names that fit one above the other.
+# Number of names that fit one above the other.
 _MOST_NAMES = 13
-# Curves above so many times the emphasised ones do not widen the scale.
+# Curves beyond this multiple of the emphasised ones do not widen the scale.
 _FAR = 3.0
 #: Measures that are errors: high at the beginning of a stream.
 _ERRORS = ("error", "window")
 #: Measures that are at most 1.
-_SHARES = ("error", "window", "missed", "share")
-#: Number of emphasised curves, at most.
+_SHARES = ("error", "window", "missed", "share", "moved")
+#: Largest number of emphasised curves.
 MOST_EMPHASISED = 3
 
 
@@ -65,7 +68,7 @@ class Curve:
     deviation: FloatArray
     runs: int
     reference: bool = False
-    """whether it is a reference: it is never emphasised, and not scaled for"""
+    """references are never emphasised, and do not widen the scale"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,9 @@ class Plot:
     measure: Measure
     curves: tuple[Curve, ...]
     emphasised: tuple[str, ...]
-    """names of the curves in colour, the first the thickest; all others are grey"""
+    """names of the curves in colour, the first the thickest; others are grey"""
     roles: Mapping[str, str]
-    """colour of each curve, once it is emphasised"""
+    """colour of each curve while it is emphasised"""
     low: float
     high: float
     """ends of the vertical axis"""
@@ -100,17 +103,17 @@ def make_plot(
     Parameters
     ----------
     title
-        What the chart shows, for readers who do not see it.
+        Description of the chart for screen readers.
     curves
         Curves in the order of their names.
     measure
-        What the curves measure.
+        Quantity that the curves show; it decides the axis label and range.
     emphasised
         Names of the curves in colour, the most important first; by default the three
-        that end lowest.
+        with the lowest final values.
     names
-        All names of the page, whose order decides the colours; by default those of the
-        curves.
+        All names on the page, whose order decides the colours; by default the names of
+        the curves.
     alarms
         Rows at which drift detectors gave an alarm, by name.
     """
@@ -123,7 +126,7 @@ def make_plot(
 
 
 def leaders(curves: Iterable[Curve]) -> tuple[str, ...]:
-    """Return the names of the three curves that end lowest, the lowest first."""
+    """Return the names of the three curves with the lowest final values, in order."""
     learners = [curve for curve in curves if not curve.reference]
     ranked = sorted(learners, key=lambda curve: float(curve.mean[-1]))
     return tuple(curve.method for curve in ranked[:MOST_EMPHASISED])
@@ -134,8 +137,8 @@ def fitted_range(
 ) -> tuple[float, float]:
     """Return the ends of the vertical axis: a tick below, half a step above.
 
-    The axis starts at 0 unless that wasted half of its height. References do not widen
-    it, nor do curves that are far above the emphasised ones: they are cut off.
+    The axis starts at 0 unless that would waste half of its height. References, and
+    curves far above the emphasised ones, do not widen it: they are cut off.
     """
     scaled = [c for c in curves if not c.reference] or list(curves)
     if not scaled:
@@ -160,8 +163,8 @@ def fitted_range(
 def _highest(each: Curve, measure: Measure) -> float:
     """Return the largest value that the scale must show.
 
-    Of errors, the first fifth of the stream is cut off where it is higher: all learners
-    make many mistakes at first, and where they end would be hard to see.
+    For errors, the first fifth of the stream does not count: all learners make many
+    mistakes at first, and a scale that shows them would flatten the rest.
     """
     values = each.mean + each.deviation
     if measure in _ERRORS and values.shape[0] >= _MANY_POINTS:
@@ -200,7 +203,7 @@ def _role(plot: Plot, name: str) -> str:
 
 
 def line_width(plot: Plot, name: str) -> float:
-    """Return how thick the line of a curve is."""
+    """Return the line width of a curve."""
     if name not in plot.emphasised:
         return 1.2
     return 2.6 if name == plot.emphasised[0] else 1.8
@@ -220,7 +223,7 @@ def _alarm_dots(plot: Plot, x: Scale, y: Scale) -> Iterator[Mark]:
     """Yield a triangle at each alarm, on the axis, one line of them per method."""
     for line, (method, rows) in enumerate(plot.alarms.items()):
         for each in rows:
-            tip = f"{label(method)}: drift alarm at row {each:,}"
+            tip = f"{method}: drift alarm at row {each:,}"
             place = y.start - 5.0 - 8.0 * line
             role = _role(plot, method)
             yield Dot(x(float(each)), place, "triangle", role, 4.2, tip)
@@ -269,14 +272,14 @@ def _between(a: XY, b: XY, share: float) -> XY:
 
 
 def _named(plot: Plot) -> dict[str, str]:
-    """Return what is written at the ends of the lines: all names that have room."""
+    """Return the labels at the ends of the lines: all names that have room."""
     grey = [c.method for c in plot.curves if c.method not in plot.emphasised]
     room = max(_MOST_NAMES - len(plot.emphasised), 0)
     shown = {*plot.emphasised, *grey[:room]}
     texts = {}
     for each in plot.curves:
         if each.method in shown:
-            text, end = label(each.method), float(each.mean[-1])
+            text, end = each.method, float(each.mean[-1])
             text = text if len(text) <= 24 else text[:23] + "…"
             beyond = end > plot.high
             texts[each.method] = f"{text} {end:.2g} ↑" if beyond else text
@@ -293,7 +296,7 @@ def _names(plot: Plot, texts: Mapping[str, str], x: Scale, y: Scale) -> Iterator
         bold = each.method in plot.emphasised
         role = plot.roles[each.method] if bold else OTHERS
         yield Line(((start + 2.0, end), (start + 12.0, place)), role, 0.8)
-        tip = f"{label(each.method)}: {each.mean[-1]:.4g} at the end of the stream"
+        tip = f"{each.method}: {each.mean[-1]:.4g} at the end of the stream"
         yield Dot(start + 16.0, place, "circle", role, 3.2 if bold else 2.0, tip=tip)
         ink = "ink" if bold else "muted"
         text = texts[each.method]

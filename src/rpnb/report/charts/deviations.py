@@ -1,4 +1,4 @@
-"""Differences of our means from the printed ones: one dot per dataset."""
+"""Differences between our means and the printed ones: one dot per dataset."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,27 +14,28 @@ from rpnb.report.charts.drawing import (
     box,
     text_width,
 )
-from rpnb.report.charts.palette import label, style
+from rpnb.report.charts.palette import style
 
 _WIDTH = 440.0
-# In standard errors: where the axis ends, and what 95 of 100 are within by chance.
+# In standard errors: the end of the axis, and the range of 95 % of differences that
+# are due to chance.
 _LIMIT, _USUAL = 6.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """The difference of a mean from the printed one, in standard errors."""
+    """Difference between our mean and the printed one, in standard errors."""
 
     method: str
     name: str
-    """of the dataset"""
+    """name of the dataset"""
     z: float
 
 
 def deviation_chart(
     title: str, deviations: Sequence[Deviation], methods: Sequence[str]
 ) -> Drawing:
-    """Draw one row per method with one dot per dataset, placed by its z.
+    """Draw one row per method with one dot per dataset, at its z.
 
     Values beyond 6 are drawn at the end of the axis; those beyond 3.5 are named.
     """
@@ -44,14 +45,14 @@ def deviation_chart(
     bottom = top + row * len(present)
     span = box(scale(-_USUAL), top, scale(_USUAL) - scale(-_USUAL), bottom - top)
     marks: list[Mark] = [Area(span, "band")]
-    note = f"within ±{_USUAL:g}: 95 of 100 by chance"
+    note = f"chance alone: 95 % within ±{_USUAL:g}"
     marks.append(Label(scale(0.0), top - 6.0, note, "muted", "middle", 12.0))
     axis = "difference from the paper, in standard errors"
     marks.extend(x_axis(scale, top, bottom, axis, step=_USUAL))
     for line, method in enumerate(present):
         y = top + (line + 0.5) * row
         look = style(method, methods)
-        marks.append(Label(94.0, y + 4.0, label(method), anchor="end"))
+        marks.append(Label(94.0, y + 4.0, method, anchor="end"))
         marks.append(Dot(103.0, y, look.shape, look.role, 3.8))
         own = [d for d in deviations if d.method == method]
         marks.extend(_swarm(own, scale, y, row, look.role))
@@ -75,7 +76,7 @@ def _swarm(
             or abs(offset) > row / 2 - 2 * size
         )
         taken.append((x, lane))
-        tip = f"{label(deviation.method)}, {deviation.name}: {deviation.z:+.1f}"
+        tip = f"{deviation.method}, {deviation.name}: {deviation.z:+.1f}"
         yield Dot(x, y + lane, "circle", role, size, tip=tip)
         if abs(deviation.z) > 3.5:
             far.append((x, deviation))
@@ -88,7 +89,7 @@ def _swarm(
 def _far_note(
     far: Sequence[tuple[float, Deviation]], scale: Scale, y: float, side: float
 ) -> Label:
-    """Return the name of the single far dataset on a side, or the number of them."""
+    """Return the name of the only far dataset on a side, or how many there are."""
     x, deviation = far[-1]
     text = f"{deviation.name} {deviation.z:+.1f}"
     if len(far) > 1:

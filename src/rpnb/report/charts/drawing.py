@@ -38,7 +38,7 @@ LETTER = 0.56
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An open line through points; `dash` alternates drawn and left-out lengths."""
+    """An open line through points; `dash` lists lengths of dashes and gaps in turn."""
 
     points: tuple[XY, ...]
     role: str
@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A filled polygon; `tip` is shown when the pointer is on it."""
+    """A filled polygon; `tip` is its tooltip."""
 
     points: tuple[XY, ...]
     role: str
@@ -68,7 +68,7 @@ class Dot:
     tip: str | None = None
 
     def corners(self) -> tuple[XY, ...]:
-        """Return the corners of a marker that is no circle."""
+        """Return the corners of a marker other than a circle."""
         x, y, size = self.x, self.y, self.size
         return tuple((x + size * a, y + size * b) for a, b in CORNERS[self.shape])
 
@@ -155,7 +155,7 @@ def hatch(
 
 
 def ticks(low: float, high: float, about: int = 5) -> tuple[float, ...]:
-    """Return about as many round numbers between two numbers as `about` says."""
+    """Return about `about` round numbers between two numbers."""
     if not high > low:
         return (low,)
     raw = (high - low) / max(about, 1)
@@ -167,7 +167,7 @@ def ticks(low: float, high: float, about: int = 5) -> tuple[float, ...]:
 
 
 def ceiling(value: float, about: int = 5) -> float:
-    """Return the end of an axis: a round number not below a positive one."""
+    """Return a round end for an axis from 0 that must show a value."""
     if not value > 0.0:
         return 1.0
     marks = ticks(0.0, value, about)
@@ -176,9 +176,9 @@ def ceiling(value: float, about: int = 5) -> float:
 
 
 def number(value: float) -> str:
-    """Return a number for an axis, with spaced thousands and no trailing zeros."""
+    """Return a number for an axis, with commas at thousands and no trailing zeros."""
     if value == round(value):
-        return f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+        return f"{value:,.0f}"
     return f"{value:.6f}".rstrip("0")
 
 
@@ -188,7 +188,7 @@ def text_width(text: str, size: float) -> float:
 
 
 def simplify(points: Sequence[XY], tolerance: float = 0.15) -> list[XY]:
-    """Return the points that a line needs to look the same.
+    """Return as few of a line's points as draw the same line.
 
     Ramer (1972), Douglas and Peucker (1973): of the points between two that are kept,
     the one farthest from their chord is kept if it is farther than `tolerance`.

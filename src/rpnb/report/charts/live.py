@@ -1,4 +1,4 @@
-"""Charts that answer the pointer: data for `assets/charts.js`, and the static twin.
+"""Interactive charts: data for `assets/charts.js`, and a static twin.
 
 A figure holds the picture as SVG and the same data as JSON. The script draws the data
 and hides the picture; without scripts, and in print, the picture is what is seen.
@@ -13,7 +13,6 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.report.charts.curves import UNITS, Plot, curve_panel, line_width
 from rpnb.report.charts.members import WEIGHT_HEIGHT, MemberPanel, member_panel
-from rpnb.report.charts.palette import label
 from rpnb.report.charts.svg import inline
 from rpnb.report.html import Html, join, tag
 
@@ -21,8 +20,13 @@ from rpnb.report.html import Html, join, tag
 _WIDE, _NARROW = 920.0, 440.0
 
 
-def plot_figure(plot: Plot, caption: str, *, wide: bool = True) -> Html:
-    """Return a figure that shows a plot, over the whole width of the page or half."""
+def plot_figure(
+    plot: Plot, caption: str, *, wide: bool = True, link: str = "rows"
+) -> Html:
+    """Return a figure that shows a plot, over the whole width of the page or half.
+
+    Figures with the same `link` share the pointer and the range of rows.
+    """
     pictures = [("narrow" if wide else "", _NARROW)]
     if wide:
         pictures.insert(0, ("wide", _WIDE))
@@ -30,7 +34,7 @@ def plot_figure(plot: Plot, caption: str, *, wide: bool = True) -> Html:
         tag("div", inline(curve_panel(plot, width)), class_=name or None)
         for name, width in pictures
     )
-    return _figure(still, plot_data(plot), caption)
+    return live_figure(still, {**plot_data(plot), "link": link}, caption)
 
 
 def member_figure(panel: MemberPanel) -> Html:
@@ -43,10 +47,11 @@ def member_figure(panel: MemberPanel) -> Html:
         )
     )
     still = inline(member_panel(panel))
-    return _figure(still, member_data(panel), caption)
+    return live_figure(still, member_data(panel), caption)
 
 
-def _figure(still: Html, data: dict[str, Any], caption: str) -> Html:
+def live_figure(still: Html, data: dict[str, Any], caption: str = "") -> Html:
+    """Return a figure of a picture and the data of the same chart."""
     return tag(
         "figure",
         tag("div", still, class_="still"),
@@ -57,7 +62,7 @@ def _figure(still: Html, data: dict[str, Any], caption: str) -> Html:
 
 
 def as_json(data: Any) -> Html:
-    """Return data as JSON that is safe inside an element: no text can end it."""
+    """Return data as JSON that cannot close the element it is written in."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for sign in "<>&\N{LINE SEPARATOR}\N{PARAGRAPH SEPARATOR}":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -65,7 +70,7 @@ def as_json(data: Any) -> Html:
 
 
 def plot_data(plot: Plot) -> dict[str, Any]:
-    """Return a plot as `assets/charts.js` takes it: every point of every curve.
+    """Return the data of a plot for `assets/charts.js`: every point of every curve.
 
     Curves share the rows; where one has no point, its value is null.
     """
@@ -74,7 +79,7 @@ def plot_data(plot: Plot) -> dict[str, Any]:
     for curve in plot.curves:
         at = np.searchsorted(rows, curve.rows)
         one: dict[str, Any] = {
-            "name": label(curve.method),
+            "name": curve.method,
             "role": plot.roles[curve.method],
             "shown": curve.method in plot.emphasised,
             "width": line_width(plot, curve.method),
@@ -90,7 +95,7 @@ def plot_data(plot: Plot) -> dict[str, Any]:
         "rows": _short(rows),
         "series": series,
         "marks": [
-            {"row": row, "name": label(name), "role": plot.roles[name]}
+            {"row": row, "name": name, "role": plot.roles[name]}
             for name, places in plot.alarms.items()
             for row in places
         ],
@@ -98,7 +103,7 @@ def plot_data(plot: Plot) -> dict[str, Any]:
 
 
 def member_data(panel: MemberPanel) -> dict[str, Any]:
-    """Return a panel of a member as `assets/charts.js` takes it."""
+    """Return the data of a member's panel for `assets/charts.js`."""
     common = {"shown": True, "width": 1.8}
     series: list[dict[str, Any]] = [
         {
@@ -124,12 +129,18 @@ def member_data(panel: MemberPanel) -> dict[str, Any]:
     return {
         "title": member_panel(panel).title,
         "small": True,
+        "link": "rows",
         "x": {"label": "rows", "low": 0},
         "y": {"label": "error", "low": panel.low, "high": panel.high},
         "rows": _short(panel.rows),
         "series": series,
         "marks": [],
     }
+
+
+def gaps(values: FloatArray) -> list[float | None]:
+    """Return numbers with six significant digits, None for NaN."""
+    return [None if v != v else float(f"{v:.6g}") for v in values.tolist()]
 
 
 def _placed(values: FloatArray, at: Any, n: int) -> list[float | None]:

@@ -1,12 +1,12 @@
-"""Members of a pool, one small panel each: error beside the pool's, and weight."""
+"""Members of a pool, one small panel each: error, error of the pool, weight."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import FloatArray
-from rpnb.estimators.pooled_parts import MemberHistory
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.report.charts.curves import Curve, clipped, fitted_range
 from rpnb.report.charts.drawing import (
     Area,
@@ -20,12 +20,28 @@ from rpnb.report.charts.drawing import (
     ticks,
 )
 
-#: Parts of the stream in a panel, at most.
+#: Largest number of parts of the stream in a panel.
 PARTS = 40
 _WIDTH, _HEIGHT = 220.0, 116.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 4.0, 6.0, 16.0
 #: Share of the height of a panel that the largest weight takes.
 WEIGHT_HEIGHT = 0.3
+
+
+class MemberHistory(Protocol):
+    """Weights and errors of the members of a pool: its `member_history_`."""
+
+    @property
+    def rows(self) -> IntArray:
+        """Numbers of rows learned (t,), ascending."""
+
+    @property
+    def weights(self) -> Mapping[str, FloatArray]:
+        """Weight (t,) of each member after these rows."""
+
+    @property
+    def errors(self) -> Mapping[str, FloatArray]:
+        """Error (t,) of each member, and of "pool", since the previous entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +52,9 @@ class MemberPanel:
     rows: FloatArray
     """(t,) ends of the parts"""
     error: FloatArray
-    """(t,) share of mistakes of the member by itself, in each part"""
+    """(t,) error of the member alone, in each part"""
     pool: FloatArray
-    """(t,) the same of the pool"""
+    """(t,) error of the pool, in each part"""
     weight: FloatArray
     """(t,) weight at the end of each part"""
     low: float
@@ -49,7 +65,7 @@ class MemberPanel:
 
 
 def member_panels(history: MemberHistory) -> list[MemberPanel]:
-    """Return a panel for each member, that with the largest weight at the end first."""
+    """Return one panel per member, in the order of their final weights."""
     step = -(-history.rows.shape[0] // PARTS)
     # The ends of parts, of which the last is the end of the stream.
     at = np.arange(history.rows.shape[0] - 1, -1, -step)[::-1]

@@ -64,35 +64,24 @@ STYLES = tuple(
     Style(f"s{index}", _SHAPES[index % len(_SHAPES)]) for index in range(_SERIES)
 )
 
-_LABELS = {
-    "OnlineBagging": "Online Bagging",
-    "MajorityClass": "Majority class",
-    "NoChange": "No change",
-}
-
 
 def series_role(name: str, names: Sequence[str]) -> str:
-    """Return the colour of a series by its place among all names of a page.
+    """Return the colour of a series by its place among all names on a page.
 
-    If there are more names than colours, colours come again.
+    If there are more names than colours, colours repeat.
     """
     return f"s{names.index(name) % _SERIES}"
 
 
 def style(method: str, methods: Sequence[str]) -> Style:
-    """Return the colour and marker of a method by its place among all of a page.
+    """Return the colour and marker of a method by its place among all on a page.
 
-    If there are more methods than styles, colours come again with other markers.
+    If there are more methods than styles, colours repeat with other markers.
     """
     index = methods.index(method)
     again, place = divmod(index, len(STYLES))
     shape = _SHAPES[(place + again) % len(_SHAPES)]
     return Style(STYLES[place].role, shape)
-
-
-def label(method: str) -> str:
-    """Return the display name of a method."""
-    return _LABELS.get(method, method)
 
 
 def chart_css() -> str:

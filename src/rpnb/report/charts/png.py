@@ -12,7 +12,7 @@ from rpnb.report.charts.svg import MARGIN
 MISSING = "PNG files need matplotlib: pip install 'rpnb[report]'"
 
 _FONTS = ["DejaVu Sans"]  # comes with matplotlib: the same picture on every machine
-_NARROWER = 0.9  # its letters are wider than those of the pages' fonts
+_NARROWER = 0.9  # its letters are wider than those on the pages
 
 
 def is_available() -> bool:
@@ -26,7 +26,7 @@ def png(drawing: Drawing, scale: float = 2.0) -> bytes:
     Raises
     ------
     ImportError
-        Without matplotlib, saying how to install it.
+        If matplotlib is not installed; the message names the extra.
     """
     if not is_available():
         raise ImportError(MISSING)
@@ -68,7 +68,7 @@ def _line(axes: Any, line: Line, order: int) -> None:
         solid_capstyle="butt",
         zorder=order,
     )
-    # As an artist: the limits of the axes are set and need not be computed from marks.
+    # As an artist, which leaves the limits of the axes as they are set.
     axes.add_artist(path)
 
 

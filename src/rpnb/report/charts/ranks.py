@@ -15,7 +15,7 @@ from rpnb.report.charts.drawing import (
     Mark,
     Scale,
 )
-from rpnb.report.charts.palette import label, style
+from rpnb.report.charts.palette import style
 
 _WIDTH = 440.0
 _MARGIN = 118.0
@@ -27,10 +27,10 @@ def critical_difference_diagram(
     critical_difference: float,
     methods: Sequence[str],
 ) -> Drawing:
-    """Draw average ranks, and join those that do not differ significantly.
+    """Draw average ranks, with a bar across those that do not differ significantly.
 
-    The critical difference is that of the Nemenyi test. The markers follow from all
-    methods of the report.
+    `critical_difference` is that of the Nemenyi test, and `methods` are all methods of
+    the report, whose order decides the markers.
     """
     ordered = sorted(ranks.items(), key=lambda pair: (pair[1], pair[0]))
     last = max(len(ordered), 2)
@@ -105,7 +105,7 @@ def _elbow(
     edge = 4.0 if left else _WIDTH - 4.0
     anchor: Anchor = "start" if left else "end"
     yield Line(((x, axis), (x, y), (edge, y)), look.role, 1.4)
-    yield Dot(x, axis, look.shape, look.role, 4.2, tip=f"{label(name)}: {rank:.2f}")
+    yield Dot(x, axis, look.shape, look.role, 4.2, tip=f"{name}: {rank:.2f}")
     inner = edge + 30.0 if left else edge - 30.0
     yield Label(edge, y - 4.5, f"{rank:.2f}", "muted", anchor, 12.0)
-    yield Label(inner, y - 4.5, label(name), "ink", anchor, 12.0, bold=best)
+    yield Label(inner, y - 4.5, name, "ink", anchor, 12.0, bold=best)

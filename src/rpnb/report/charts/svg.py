@@ -8,7 +8,7 @@ from rpnb.report.charts.drawing import XY, Area, Dot, Drawing, Label, Line, Mark
 from rpnb.report.charts.palette import chart_css
 from rpnb.report.html import Html
 
-#: Margin around a drawing in a file of its own.
+#: Margin around a drawing in its own file.
 MARGIN = 12.0
 
 
@@ -22,7 +22,7 @@ def inline(drawing: Drawing) -> Html:
 
 
 def standalone(drawing: Drawing) -> str:
-    """Return SVG for a file of its own, with its style sheet."""
+    """Return SVG for a separate file, with its style sheet."""
     start = _short(-MARGIN)
     width, height = (
         _short(extent + 2 * MARGIN) for extent in (drawing.width, drawing.height)

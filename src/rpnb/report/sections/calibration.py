@@ -1,4 +1,4 @@
-"""Do probabilities come true? Reliability diagrams, and metrics of probabilities."""
+"""Calibration of probabilities: reliability diagrams and metrics."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,7 +23,7 @@ from rpnb.report.charts.drawing import (
     number,
     ticks,
 )
-from rpnb.report.charts.palette import Style, label, style
+from rpnb.report.charts.palette import Style, style
 from rpnb.report.charts.svg import inline
 from rpnb.report.html import (
     Html,
@@ -38,9 +38,9 @@ from rpnb.report.html import (
 )
 
 _WIDTH, _LEFT, _RIGHT = 330.0, 44.0, 14.0
-# Above the diagram the name, below it the bars of how many rows have a probability.
+# The name is above the diagram, a histogram of the probabilities below it.
 _TOP, _SIDE, _BARS, _BOTTOM = 40.0, 236.0, 34.0, 46.0
-# A point is so large if all rows belong to it, and at least so large.
+# Size of a point that all rows belong to, and of the smallest one.
 _LARGEST, _SMALLEST = 11.0, 2.6
 _METRICS: tuple[Metric, ...] = (
     "log_loss",
@@ -72,27 +72,26 @@ def calibration_section(
     panels = {}
     for name, curve in given.items():
         drawn = inline(reliability_panel(name, curve, errors[name], methods))
-        panels[label(name)] = tag("figure", drawn, class_="matrix")
+        panels[name] = tag("figure", drawn, class_="matrix")
     silent = [name for name, curve in curves.items() if curve is None]
-    said = (
-        "Of predictions that were given a probability of 0.8, 80 % should be right: "
-        "then the points are on the diagonal. Below it a learner is too sure, above it "
-        "not sure enough. A point is as large as its share of the rows, which the bars "
-        "show too."
+    note = (
+        "Of the predictions with probability 0.8, 80 % should be correct: then the "
+        "points lie on the diagonal. Points below it mean overconfidence, points above "
+        "it underconfidence. Large points and bars have many rows."
     )
     if silent:
         verb = "gives" if len(silent) == 1 else "give"
-        said += f" {listed(silent)} {verb} no probabilities."
+        note += f" {listed(silent)} {verb} no probabilities."
     diagrams = section(
         "calibration",
         "Calibration",
-        tag("p", said, class_="note"),
+        tag("p", note, class_="note"),
         choice("Learner", panels),
         fold=True,
         half=True,
     )
     metrics = _table([each for each in participants if each.name in given])
-    title = "Metrics of probabilities"
+    title = "Probability metrics"
     return join((diagrams, section("probabilities", title, metrics, fold=True)))
 
 
@@ -109,13 +108,13 @@ def _table(participants: Sequence[Participant]) -> Html:
         lines.append(row(each.name, (figure_text(figures[m]) for m in _METRICS)))
     head = ("Learner", *(capital(title_of(name)) for name in _METRICS))
     caption = (
-        "Of the probabilities given before each row was learned. Log-loss, Brier score "
-        "and calibration error: the lower the better. AUC: the mean over the classes, "
+        "From the probabilities predicted before each row was learned. Log-loss, Brier "
+        "score and calibration error: lower is better. AUC: mean over the classes, "
         "each against all others; 0.5 is chance. Coverage: share of rows whose class "
-        "was in the prediction set for 0.9, where a learner has such sets."
+        "was in the 90 % prediction set, for learners that have such sets."
     )
     body = tag("tbody", *lines)
-    return table(caption, head, [body], label="Metrics of probabilities")
+    return table(caption, head, [body], label="Probability metrics")
 
 
 def reliability_panel(
@@ -125,28 +124,28 @@ def reliability_panel(
     methods: Sequence[str],
     title: str | None = None,
 ) -> Drawing:
-    """Draw how often predictions were right against the probability they were given.
+    """Draw the share of correct predictions against their probability.
 
     Parameters
     ----------
     name
-        The learner's.
+        Name of the learner.
     curve
-        Its points.
+        Points of the reliability curve.
     error
-        Its calibration error.
+        Calibration error of the learner.
     methods
-        All learners of the report, from which the styles follow.
+        Names of all learners of the report, whose order decides the colours.
     title
-        Shown instead of the learner's name.
+        Heading to show instead of the learner's name.
     """
     look = style(name, methods)
     x = Scale(0.0, 1.0, _LEFT, _WIDTH - _RIGHT)
     y = Scale(0.0, 1.0, _TOP + _SIDE, _TOP)
-    shown = label(name) if title is None else title
+    shown = name if title is None else title
     marks: list[Mark] = [
         Label(_LEFT, 12.0, shown, bold=True, size=13.0),
-        Label(_LEFT, 30.0, "share that was right", "muted", size=12.0),
+        Label(_LEFT, 30.0, "share correct", "muted", size=12.0),
         Label(x.end, 30.0, f"calibration error {error:.3f}", "muted", "end", size=12.0),
     ]
     marks.extend(_axes(x, y))
@@ -154,7 +153,7 @@ def reliability_panel(
     marks.extend(_points(curve, x, y, look))
     marks.extend(_bars(curve, x, look))
     height = _TOP + _SIDE + 8.0 + _BARS + _BOTTOM
-    alternative = f"Reliability diagram of {shown}: share of right predictions"
+    alternative = f"Reliability diagram of {shown}: share of correct predictions"
     return Drawing(_WIDTH, height, alternative, tuple(marks))
 
 
@@ -176,7 +175,7 @@ def _points(curve: CalibrationCurve, x: Scale, y: Scale, look: Style) -> Iterato
         for a, b in zip(curve.confidence, curve.accuracy, strict=True)
     ]
     for place, confidence in zip(places, curve.confidence, strict=True):
-        # How far a point is from the diagonal.
+        # The distance of a point from the diagonal.
         yield Line((place, (place[0], y(float(confidence)))), look.role, 1.0)
     shares = curve.rows / curve.rows.sum()
     solid = [
@@ -187,7 +186,7 @@ def _points(curve: CalibrationCurve, x: Scale, y: Scale, look: Style) -> Iterato
     for place, share, (confidence, accuracy, rows) in zip(
         places, shares, zip(*curve, strict=True), strict=True
     ):
-        tip = f"{rows:,.0f} rows: probability {confidence:.3f}, right {accuracy:.3f}"
+        tip = f"{rows:,.0f} rows: probability {confidence:.3f}, correct {accuracy:.3f}"
         size = _SMALLEST + (_LARGEST - _SMALLEST) * float(share) ** 0.5
         yield Dot(*place, "circle", look.role, size, tip=tip)
 

@@ -1,4 +1,4 @@
-"""What clients ask the writer for: each command is checked and written in a group."""
+"""Commands to the writer: each is checked and written in a transaction."""
 
 from rpnb.serve.commands.command import Command, not_learned
 from rpnb.serve.commands.contenders import (

@@ -1,4 +1,4 @@
-"""What every command has: a model, a key, and how it is written and answered."""
+"""The base of all commands: their model and key, writing and answering."""
 
 import hashlib
 import json
@@ -13,38 +13,38 @@ from rpnb.serve.limits import ApiError, unavailable
 
 @dataclass(slots=True, kw_only=True)
 class Command(ABC):
-    """Something that changes the log."""
+    """A request that changes the log, or reads it in order."""
 
     name: str
-    """of the model"""
+    """name of the model"""
     number: int | None = None
-    """of the model that the request was checked against"""
+    """number of the model that the request was checked against"""
     key: str | None = None
-    """of the client, for safe retries"""
+    """idempotency key of the client, for safe retries"""
     event: int | None = None
-    """id of the event that the command has become"""
+    """id of the event that the command has written"""
     repeats: int | None = None
-    """id of the event that a retry repeats, whose answer is not known yet"""
+    """id of the event that a retry repeats, if its answer is not known yet"""
 
     alone: ClassVar[bool] = False
-    """whether it needs a transaction of its own"""
+    """whether it needs its own transaction"""
     replays: ClassVar[bool] = False
-    """whether it may lead to another state, which its answer waits for"""
+    """whether its answer waits for a replay of the model"""
 
     @property
     def rows(self) -> int:
-        """About how many rows it has."""
+        """Approximate number of rows."""
         return 1
 
     @property
     def rows_to_read(self) -> Sequence[str]:
-        """Ids of the rows of the log that it will ask for."""
+        """Ids of the rows that it will read from the log."""
         return ()
 
     @property
     @abstractmethod
     def digest(self) -> bytes:
-        """A digest of what is asked for: a key stands for one request only."""
+        """Digest of the request: a key stands for one request only."""
 
     def namespace(self, group: Group) -> int:
         """Return the id of the model that the key belongs to."""
@@ -57,11 +57,12 @@ class Command(ABC):
     def answer(
         self, group: Group, answers: dict[tuple[int, str], str]
     ) -> dict[str, Any] | ApiError:
-        """Return the answer that follows from the event, after it was applied."""
+        """Return the answer that follows from the event, once that is applied."""
         event = self.event if self.repeats is None else self.repeats
-        labels = group.predictions.get(event or 0)
-        if labels is None:
+        answer = group.predictions.get(event or 0)
+        if answer is None:
             return not_learned()
+        labels = answer.labels
         found = {"labels": labels, "learned": len(labels)}
         if self.key is not None and self.repeats is None and self.number is not None:
             answers[self.number, self.key] = json.dumps(found)
@@ -69,7 +70,7 @@ class Command(ABC):
 
 
 def not_learned() -> ApiError:
-    """Return the error of a request whose event is on the disk and not in the state."""
+    """Return the error of a request whose event is in the log but not learned."""
     return unavailable("the rows are in the log, but could not be learned")
 
 

@@ -1,4 +1,4 @@
-"""Commands about the learners of a model: add, promote and name them."""
+"""Commands about the learners of a model: challenge, promote, roll back, name."""
 
 import json
 from dataclasses import dataclass
@@ -14,45 +14,46 @@ from rpnb.serve.history import (
     PROMOTE,
     WITHDRAW,
     Contender,
+    check_sizes,
 )
 from rpnb.serve.limits import ApiError, beyond
-from rpnb.serve.models import SavedState, ServedModel
-from rpnb.serve.sizes import check_sizes
+from rpnb.serve.served_model import SavedState, ServedModel
 from rpnb.serve.snapshots import first_figures, insert_snapshot
 from rpnb.serve.specs import ModelSpec
 
 
-def _add(group: Group, model: ServedModel, kind: str, said: dict[str, Any]) -> int:
+def _add(group: Group, model: ServedModel, kind: str, body: dict[str, Any]) -> int:
     """Append an event without rows; return its id."""
-    event, _ = group.tables.add_event(model.id, kind, 0, json.dumps(said).encode())
+    event, _ = group.tables.add_event(model.id, kind, 0, json.dumps(body).encode())
     group.changed[model.id] = model
     return event
 
 
 def _challenger(model: ServedModel, name: str) -> Contender:
+    """Return the challenger of a name, or raise 404 or 409."""
     found = model.history.find(name)
     if found is None:
         raise ApiError(404, "no_challenger", "there is no challenger of this name")
     if found.number == model.history.serving.number:
-        raise ApiError(409, "serving", "this learner answers already")
+        raise ApiError(409, "serving", "this learner is serving already")
     return found
 
 
 @final
 @dataclass(slots=True, kw_only=True)
 class Challenge(Command):
-    """A challenger that learns the events of a model from now on, or all of them."""
+    """Add a challenger, which learns all events of a model or those from now on."""
 
     challenger: str
     spec: ModelSpec
     replay: bool
     given: bytes
-    """what the client sent"""
+    """body of the request"""
     alone: ClassVar[bool] = True
 
     @property
     def digest(self) -> bytes:
-        """A digest of what was sent."""
+        """Digest of the request."""
         return digest_of("challenge", self.given)
 
     def write(self, group: Group) -> dict[str, Any]:
@@ -72,30 +73,30 @@ class Challenge(Command):
             "SELECT coalesce(max(event), 0) FROM snapshots WHERE model=? AND base=1",
             ((history.serving.number and -history.serving.number) or model.id,),
         ).fetchone()
-        said = {
+        body = {
             "name": self.challenger,
             "spec": self.spec.to_json(),
             "start": begins if self.replay else None,
         }
-        event = _add(group, model, CHALLENGE, said)
+        event = _add(group, model, CHALLENGE, body)
         return {"name": self.challenger, "event": event}
 
 
 @final
 @dataclass(slots=True, kw_only=True)
 class Withdraw(Command):
-    """A challenger that learns no more."""
+    """Withdraw a challenger, which then learns no more."""
 
     challenger: str
     alone: ClassVar[bool] = True
 
     @property
     def digest(self) -> bytes:
-        """A digest of the name."""
+        """Digest of the name."""
         return digest_of("withdraw", self.challenger)
 
     def write(self, group: Group) -> dict[str, Any]:
-        """Append the event; its states are deleted, as the log leads to them."""
+        """Append the event, and delete the challenger's snapshots."""
         model = group.model(self.name, self.number, changing=False)
         found = _challenger(model, self.challenger)
         _add(group, model, WITHDRAW, {"contender": found.number})
@@ -109,7 +110,7 @@ class Withdraw(Command):
 @final
 @dataclass(slots=True, kw_only=True)
 class Promote(Command):
-    """A challenger that answers from now on; the one before becomes a challenger."""
+    """Let a challenger serve; the learner that served becomes a challenger."""
 
     challenger: str
     alone: ClassVar[bool] = True
@@ -117,11 +118,11 @@ class Promote(Command):
 
     @property
     def digest(self) -> bytes:
-        """A digest of the name."""
+        """Digest of the name."""
         return digest_of("promote", self.challenger)
 
     def write(self, group: Group) -> dict[str, Any]:
-        """Append the event; the model becomes what the log leads to."""
+        """Append the event; the model is then restored from the log."""
         model = group.model(self.name, self.number)
         found = _challenger(model, self.challenger)
         return _promote(group, self, model, found.number, back=False)
@@ -130,21 +131,21 @@ class Promote(Command):
 @final
 @dataclass(slots=True, kw_only=True)
 class RollBack(Command):
-    """The learner that answered before, or the state of a version, answers again."""
+    """Let the previous learner, or the state of a version, serve again."""
 
     version: str | None = None
     state: SavedState | None = None
-    """of the version"""
+    """state of the version"""
     alone: ClassVar[bool] = True
     replays: ClassVar[bool] = True
 
     @property
     def digest(self) -> bytes:
-        """A digest of the version."""
+        """Digest of the version's name."""
         return digest_of("rollback", self.version)
 
     def write(self, group: Group) -> dict[str, Any]:
-        """Append the events; the model becomes what the log leads to."""
+        """Append the events; the model is then restored from the log."""
         model = group.model(self.name, self.number, changing=False)
         history = model.history
         if self.version is None:
@@ -152,7 +153,7 @@ class RollBack(Command):
             if before is None:
                 raise ApiError(
                     *(409, "not_available"),
-                    "no learner that answered before is left: name a version",
+                    "there is no previous learner: name a version",
                 )
             return _promote(group, self, model, before.number, back=True)
         version = history.versions.get(self.version)
@@ -162,7 +163,7 @@ class RollBack(Command):
         if len(history.challengers) >= limits.max_challengers:
             raise beyond(
                 *("max_challengers", limits.max_challengers),
-                "the learner that answers now would be one challenger too many",
+                "too many challengers: the serving learner would become one",
             )
         spec = history.contenders[version.contender].spec
         check_sizes(history, limits, len(model.known), spec)
@@ -187,7 +188,7 @@ class RollBack(Command):
         return _promote(group, self, model, event, back=True)
 
     def _keep(self, group: Group, event: int, owner: int, at: int) -> None:
-        """Keep the first state; for good if the log does not lead to it any more."""
+        """Keep the first state, as a base if the events before it were deleted."""
         if self.state is None:
             return
         base, before = group.connection.execute(
@@ -195,16 +196,16 @@ class RollBack(Command):
             "WHERE model=?",
             (owner,),
         ).fetchone()
-        gone = base > 0 and before > at
+        deleted = base > 0 and before > at
         state = self.state._replace(event=event, scores=first_figures(self.state))
-        insert_snapshot(group.connection, -event, state, gone)
+        insert_snapshot(group.connection, -event, state, deleted)
 
 
 def _promote(
     group: Group, command: Command, model: ServedModel, contender: int, *, back: bool
 ) -> dict[str, Any]:
-    said = {"contender": contender, "back": back}
-    event = _add(group, model, PROMOTE, said)
+    body = {"contender": contender, "back": back}
+    event = _add(group, model, PROMOTE, body)
     command.number = model.id
     group.replays[model.id] = model
     return {"promoted": True, "event": event}
@@ -213,7 +214,7 @@ def _promote(
 @final
 @dataclass(slots=True, kw_only=True)
 class NameVersion(Command):
-    """A name for the state as of an event."""
+    """Name the state after an event."""
 
     version: str
     contender: int
@@ -222,7 +223,7 @@ class NameVersion(Command):
 
     @property
     def digest(self) -> bytes:
-        """A digest of the name and the event."""
+        """Digest of the name and the event."""
         return digest_of("version", self.version, self.state.event)
 
     def write(self, group: Group) -> dict[str, Any]:
@@ -234,8 +235,8 @@ class NameVersion(Command):
         if len(history.versions) >= limits.max_versions:
             raise beyond("max_versions", limits.max_versions, "too many versions")
         at = self.state.event
-        said = {"name": self.version, "contender": self.contender, "event": at}
-        event = _add(group, model, NAME_VERSION, said)
+        body = {"name": self.version, "contender": self.contender, "event": at}
+        event = _add(group, model, NAME_VERSION, body)
         insert_snapshot(group.connection, -event, self.state, False)
         return {"name": self.version, "event": at}
 
@@ -243,14 +244,14 @@ class NameVersion(Command):
 @final
 @dataclass(slots=True, kw_only=True)
 class DropVersion(Command):
-    """A version that is not kept any more."""
+    """Delete a version."""
 
     version: str
     alone: ClassVar[bool] = True
 
     @property
     def digest(self) -> bytes:
-        """A digest of the name."""
+        """Digest of the name."""
         return digest_of("drop version", self.version)
 
     def write(self, group: Group) -> dict[str, Any]:
@@ -267,5 +268,5 @@ class DropVersion(Command):
 
 
 def no_version() -> ApiError:
-    """Return the error of a request for a version that is not there."""
+    """Return the error of a request for an unknown version."""
     return ApiError(404, "no_version", "there is no version of this name")

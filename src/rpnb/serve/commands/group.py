@@ -1,10 +1,10 @@
-"""The commands of one transaction, and what they change."""
+"""The commands of one transaction, and the changes that they make."""
 
 import json
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, final
@@ -12,36 +12,37 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from rpnb.core.asking import Asking
-from rpnb.serve.commands.tables import StoredKey, StoredRow, Tables
-from rpnb.serve.events import LabelledEvent
-from rpnb.serve.http.formats import dump_json
-from rpnb.serve.http.tables import Label
+from rpnb.serve.commands.buffered_tables import BufferedTables, StoredKey, StoredRow
+from rpnb.serve.history import check_sizes
+from rpnb.serve.http.formats import dump_answer
+from rpnb.serve.label_rules import KIND_NAMES, Label, kind_of
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid, unavailable
-from rpnb.serve.log import pack_labels, read_scores
-from rpnb.serve.models import ServedModel
-from rpnb.serve.sizes import check_sizes
+from rpnb.serve.log import LabelledEvent, pack_labels, read_scores
+from rpnb.serve.mixes import MixCorrection, read_mix, write_mix
+from rpnb.serve.served_model import ObservedAnswer, ServedModel
 
 if TYPE_CHECKING:
     from rpnb.serve.commands.command import Command
 
-_KINDS = {str: "text", int: "integers", bool: "booleans"}
+# Most names of categories that a model keeps.
+_MOST_CATEGORIES = 10_000
 
 
 @dataclass(slots=True)
 class _Changes:
-    """What a group changes of a model once it is on the disk."""
+    """Changes of a model in memory, made once the transaction is on disk."""
 
     model: ServedModel
     waiting: int
     expired: int
-    kind: type | None
     new: set[Label] = field(default_factory=set)
     steps: float = 0.0
+    categories: dict[float, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _LabelsEvent:
-    """The labels of rows of a model that the commands of a group have brought."""
+    """Labels of waiting rows of a model, from all commands of a group."""
 
     model: ServedModel
     number: int
@@ -57,17 +58,17 @@ class Group:
     Parameters
     ----------
     connection
-        The log, in a transaction.
+        Connection to the log, in a transaction.
     models
-        The models by name.
+        All models by name.
     limits
-        Of the service.
+        Limits of the service.
     answers
         Answers that are not in the log yet, by model and key.
     ids
         Ids for rows that have none.
     numbers
-        The largest numbers that tables have had.
+        Largest number that each table has ever had.
     """
 
     def __init__(
@@ -80,29 +81,27 @@ class Group:
         numbers: dict[str, int] | None = None,
     ) -> None:
         self.connection, self.models, self.limits = connection, models, limits
-        self.tables = Tables(connection, numbers)
+        self.tables = BufferedTables(connection, numbers)
         self.row_ids = row_ids() if ids is None else ids
         self.events: list[tuple[ServedModel, LabelledEvent]] = []
-        self.predictions: dict[int, list[Label | None]] = {}
+        self.predictions: dict[int, ObservedAnswer] = {}
         self.created: dict[str, ServedModel] = {}
         self.deleted: set[str] = set()
         self.replays: dict[int, ServedModel] = {}
-        """Models that become what their log leads to now."""
+        """models whose logs must be replayed"""
         self.changed: dict[int, ServedModel] = {}
-        """Models whose learners have changed, or their versions."""
+        """models whose learners or versions have changed"""
         self.forgetful: list[ServedModel] = []
-        """Models that have lost rows, labelled or not."""
+        """models of which rows were forgotten"""
         self.not_learned: set[int] = set()
-        """Events that are on the disk and could not be applied."""
+        """events in the log that could not be applied"""
         self._changes: dict[int, _Changes] = {}
         self._labels: dict[int, _LabelsEvent] = {}
         self._answers = answers
         self.asking: dict[int, Asking] = {}
-        """What was drawn of models' rows, where the group draws more."""
+        """states of `ask`, of models for which the group asks for rows"""
         self.weights: dict[tuple[int, str], float] = {}
-        """Weights of rows that the group asks for, by model and id."""
-        self.scores: dict[tuple[int, str], bytes] = {}
-        """Scores by which rows were predicted, by model and id."""
+        """weights of rows that the group asks for, by model and id"""
 
     def run_all(
         self, commands: "Sequence[Command]"
@@ -122,7 +121,7 @@ class Group:
         return found
 
     def _read_ahead(self, commands: "Sequence[Command]") -> None:
-        """Read the rows and keys that commands will ask for, all together."""
+        """Read all rows and keys that the commands will need, in few statements."""
         rows: dict[int, list[str]] = {}
         keys: dict[int, list[str]] = {}
         for command in commands:
@@ -137,28 +136,26 @@ class Group:
             self.tables.read_keys(number, names)
 
     def run(self, command: "Command") -> dict[str, Any] | None:
-        """Write a command; return its answer, None if that follows from its event."""
+        """Write a command; return its answer, or None if it follows from the event."""
         if command.key is not None:
             known = self._known_answer(command)
             if known is not None:
                 return known
         answer = None if command.repeats is not None else command.write(self)
         if command.key is not None and command.repeats is None:
-            text = None if answer is None else dump_json(answer).decode()
+            text = None if answer is None else dump_answer(answer).decode()
             stored = StoredKey(command.digest, command.event, text)
             self.tables.add_key(command.namespace(self), command.key, stored)
         return answer
 
     def _known_answer(self, command: "Command") -> dict[str, Any] | None:
-        """Return the answer that a key has got before, if it is known already."""
+        """Return the earlier answer to the command's key, if there is one."""
         number, key = command.namespace(self), str(command.key)
         found = self.tables.key(number, key)
         if found is None:
             return None
         if found.digest != command.digest:
-            raise ApiError(
-                422, "key_reused", "the key was used for another request before"
-            )
+            raise ApiError(422, "key_reused", "the key was used for another request")
         answer = found.answer or self._answers.get((number, key))
         if answer is None:
             aside = "SELECT 1 FROM aside WHERE id=?"
@@ -181,10 +178,10 @@ class Group:
     def model(
         self, name: str, number: int | None, *, changing: bool = True
     ) -> ServedModel:
-        """Return a model that accepts changes.
+        """Return a model, which must accept changes if `changing`.
 
-        With its number, it must be the very model that a request was checked against,
-        not a later one of the same name.
+        With a number, it must be the model that the request was checked against, not a
+        later one of the same name.
         """
         model = self.created.get(name) or self.models.get(name)
         if model is None or name in self.deleted:
@@ -196,54 +193,103 @@ class Group:
         return model
 
     def changes(self, model: ServedModel) -> _Changes:
-        """Return what the group changes of a model."""
+        """Return the changes that the group makes to a model."""
         found = self._changes.get(model.id)
         if found is None:
-            found = _Changes(model, model.waiting, model.expired, model.kind)
+            found = _Changes(model, model.waiting, model.expired)
             self._changes[model.id] = found
         return found
 
-    def check_new_labels(
+    def mix_of(self, model: ServedModel) -> MixCorrection | None:
+        """Return the correction of a model's class mix, up to date with the log."""
+        if not model.corrects:
+            return None
+        if model.mix_stale:
+            model.mix = read_mix(self.connection, model.id, model.contender)
+            model.mix_stale = False
+        self.changes(model)
+        return model.mix
+
+    def keep_mix(self, model: ServedModel) -> None:
+        """Write the state of the correction, before its rows are deleted."""
+        mix = self.mix_of(model)
+        if mix is not None:
+            write_mix(self.connection, model.id, model.contender, mix)
+            model.mix_saved = mix.row
+
+    def abandon(self) -> None:
+        """Undo changes in memory after the transaction has failed."""
+        for changes in self._changes.values():
+            changes.model.mix_stale = True
+            changes.model.mix_saved = 0
+
+    def note_categories(self, model: ServedModel, named: Mapping[float, str]) -> None:
+        """Write the names of new categories, up to a limit."""
+        changes = self.changes(model)
+        known = model.categories.keys() | changes.categories.keys()
+        new = [each for each in named.items() if each[0] not in known]
+        new = new[: max(_MOST_CATEGORIES - len(known), 0)]
+        self.connection.executemany(
+            "INSERT OR IGNORE INTO categories(model, number, name) VALUES(?,?,?)",
+            [(model.id, *each) for each in new],
+        )
+        changes.categories.update(new)
+
+    def accept_labels(
         self, model: ServedModel, labels: list[Label], places: Sequence[int]
     ) -> None:
-        """Refuse labels that the model's learner would refuse, and too many classes.
+        """Compare labels with the model's classes, and note those that are new.
 
-        `places` are the numbers of the labels in their request, for the message.
+        Labels of earlier commands of the group count as classes.
+
+        Parameters
+        ----------
+        model, labels
+            The model, and labels of one type for it.
+        places
+            Numbers of the labels in their request, for messages.
         """
         changes = self.changes(model)
-        kind = type(labels[0])
-        if changes.kind is not None and kind is not changes.kind:
+        kind, known = type(labels[0]), model.label_kind or kind_of(changes.new)
+        if known is not None and kind is not known:
             raise invalid(
-                f"labels are {_KINDS[kind]}; those of this model are "
-                f"{_KINDS[changes.kind]}",
+                f"labels are {KIND_NAMES[kind]}; those of this model are "
+                f"{KIND_NAMES[known]}",
                 row=places[0],
             )
         new = set(labels) - model.known - changes.new
         if new:
             place = next(i for i, y in zip(places, labels, strict=True) if y in new)
-            if model.spec.new_classes == "refuse":
-                raise invalid(
-                    f"label {place} is none of the model's classes, and its "
-                    "new_classes is 'refuse'",
-                    row=place,
-                )
-            if len(model.known | changes.new | new) > self.limits.max_classes:
-                raise beyond("max_classes", self.limits.max_classes, "too many classes")
-            try:
-                model.check_labels([*changes.new, *new])
-            except (TypeError, ValueError):
-                # The learner's message would repeat the label.
-                raise invalid(
-                    f"label {place} is none of the model's classes, and "
-                    f"{model.spec.learner} cannot learn another one",
-                    row=place,
-                ) from None
+            self._accept_classes(changes, new, place)
         self._check_cost(changes, len(labels), len(changes.new | new))
         changes.new |= new
-        changes.kind = kind
+
+    def _accept_classes(self, changes: _Changes, new: set[Label], place: int) -> None:
+        """Refuse new classes that the model or its learner cannot have.
+
+        `place` is the number of the first of them in its request.
+        """
+        model, limits = changes.model, self.limits
+        if model.spec.new_classes == "refuse":
+            raise invalid(
+                f"label {place} is none of the model's classes, and its "
+                "new_classes is 'refuse'",
+                row=place,
+            )
+        if len(model.known | changes.new | new) > limits.max_classes:
+            raise beyond("max_classes", limits.max_classes, "too many classes")
+        try:
+            model.check_learnable(changes.new | new)
+        except (TypeError, ValueError):
+            # The learner's message would repeat the label.
+            raise invalid(
+                f"label {place} is none of the model's classes, and "
+                f"{model.spec.learner} cannot learn another one",
+                row=place,
+            ) from None
 
     def _check_cost(self, changes: _Changes, rows: int, new: int) -> None:
-        """Refuse rows that would take too much memory or time to learn."""
+        """Refuse rows whose learning would take too much memory or time."""
         model, limits = changes.model, self.limits
         if new:
             check_sizes(model.history, limits, len(model.known) + new)
@@ -254,7 +300,7 @@ class Group:
                 "learning these rows would take too long: send fewer at a time",
             )
         if model.backlog + changes.steps + steps > 2 * limits.max_steps:
-            raise unavailable("the model has not learned the rows before these yet")
+            raise unavailable("the model has not learned earlier rows yet: try again")
         changes.steps += steps
 
     def add_labels(
@@ -264,12 +310,12 @@ class Group:
         labels: list[Label],
         places: Sequence[int],
     ) -> int:
-        """Label rows that wait; return the event, which later labels may share.
+        """Label waiting rows; return the id of the event, which later labels may share.
 
-        `places` are the numbers of the labels in their request. Commands of a group are
-        answered together, so their order is for us to choose.
+        `places` are the numbers of the labels in their request. All commands of a group
+        are answered together, so labels may be moved behind other commands.
         """
-        self.check_new_labels(model, labels, places)
+        self.accept_labels(model, labels, places)
         if model.whole_events:
             self._end_labels(model.id)
         event = self._labels.get(model.id)
@@ -284,7 +330,7 @@ class Group:
         return event.number
 
     def _end_labels(self, number: int) -> None:
-        """Write the event of a model's labels, if there is one."""
+        """Write the event with the labels of a model, if there is one."""
         event = self._labels.pop(number, None)
         if event is None:
             return
@@ -313,7 +359,7 @@ class Group:
         self.events.append((event.model, labelled))
 
     def flush(self) -> None:
-        """Write all that commands have brought so far to the transaction."""
+        """Write everything collected so far to the transaction."""
         for number in list(self._labels):
             self._end_labels(number)
         self._write_rows()
@@ -325,20 +371,26 @@ class Group:
             )
 
     def _write_rows(self) -> None:
-        """Write what the tables keep, and what else is known of rows."""
+        """Write the buffered rows, and the weights of rows that are asked for."""
         self.tables.flush()
-        for name, found in (("weight", self.weights), ("scores", self.scores)):
-            for key, value in found.items():
-                self.connection.execute(
-                    f"UPDATE rows SET {name}=? WHERE model=? AND id=?",  # noqa: S608 - our own words
-                    (value, *key),
-                )
-            found.clear()
+        for key, value in self.weights.items():
+            self.connection.execute(
+                "UPDATE rows SET weight=? WHERE model=? AND id=?", (value, *key)
+            )
+        self.weights.clear()
 
     def _drop_rows_beyond_limit(self, changes: _Changes) -> None:
-        """Delete the oldest waiting rows beyond the limit, and count them."""
+        """Delete the oldest waiting rows beyond the limit."""
         excess = changes.waiting - self.limits.max_waiting
         if excess > 0:
+            if changes.model.mix is not None:
+                (last,) = self.connection.execute(
+                    "SELECT max(seq) FROM (SELECT seq FROM rows WHERE model=? AND "
+                    "event IS NULL ORDER BY seq LIMIT ?)",
+                    (changes.model.id, excess),
+                ).fetchone()
+                if last > changes.model.mix_saved:
+                    self.keep_mix(changes.model)
             self.connection.execute(
                 "DELETE FROM rows WHERE seq IN (SELECT seq FROM rows WHERE model=? AND "
                 "event IS NULL ORDER BY seq LIMIT ?)",
@@ -347,12 +399,15 @@ class Group:
             self._count_expired(changes, excess)
 
     def drop_old_rows(self) -> None:
-        """Delete rows that have waited too long, and count them."""
+        """Delete rows that have waited too long."""
+        old = "FROM rows WHERE model=? AND event IS NULL AND time<?"
         for model in self.models.values():
-            dropped = self.connection.execute(
-                "DELETE FROM rows WHERE model=? AND event IS NULL AND time<?",
-                (model.id, time.time() - self.limits.max_age),
-            ).rowcount
+            which = (model.id, time.time() - self.limits.max_age)
+            if model.mix is not None:
+                one = self.connection.execute(f"SELECT 1 {old} LIMIT 1", which)
+                if one.fetchone() is not None:
+                    self.keep_mix(model)
+            dropped = self.connection.execute(f"DELETE {old}", which).rowcount
             if dropped:
                 self._count_expired(self.changes(model), dropped)
 
@@ -374,14 +429,19 @@ class Group:
         return found
 
     def finish(self) -> None:
-        """Change what is kept in memory, once the transaction is on the disk."""
+        """Change the models in memory, once the transaction is on disk."""
         for changes in self._changes.values():
             model = changes.model
             model.waiting, model.expired = changes.waiting, changes.expired
-            model.kind = changes.kind
             model.known |= changes.new
+            model.categories |= changes.categories
         for model in self.forgetful:
             model.generation += 1
+            model.categories.clear()
+            model.mix_stale = True
+        for model, event in sorted(self.events, key=lambda each: each[1].event):
+            if event.rows and model.mix is not None and not model.mix_stale:
+                model.mix.add_labelled(event.event, event.rows, event.labels)
         for name in self.deleted:
             self.models.pop(name, None)
         self.models.update(
@@ -392,12 +452,12 @@ class Group:
 
 
 def row_ids() -> Iterator[str]:
-    """Yield ids of rows that are unique in the log, whatever process gives them."""
+    """Yield row ids that are unique across processes."""
     prefix = secrets.token_hex(5)
     for n in count():
         yield f"{prefix}{n:07x}"
 
 
 def no_model() -> ApiError:
-    """Return the error of a request for a model that is not there."""
+    """Return the error of a request for an unknown model."""
     return ApiError(404, "no_model", "there is no model of this name")

@@ -9,8 +9,8 @@ from rpnb.serve.commands.command import Command, digest_of
 from rpnb.serve.commands.group import Group
 from rpnb.serve.limits import ApiError, beyond
 from rpnb.serve.log import OWNED, checksum_of
-from rpnb.serve.models import SavedState, ServedModel
 from rpnb.serve.scores import Scores
+from rpnb.serve.served_model import SavedState, ServedModel
 from rpnb.serve.snapshots import insert_snapshot
 from rpnb.serve.specs import Learner, ModelSpec
 
@@ -18,32 +18,32 @@ from rpnb.serve.specs import Learner, ModelSpec
 @final
 @dataclass(slots=True, kw_only=True)
 class Create(Command):
-    """A new model."""
+    """Create a model."""
 
     spec: ModelSpec
     learner: Learner
     file: bytes | None = None
-    """its first state, if it does not follow from the specification"""
+    """its first state, if it was uploaded"""
     given: bytes = b""
-    """what the client sent"""
+    """body of the request"""
 
     CLIENT: ClassVar[int] = 0
 
     @property
     def digest(self) -> bytes:
-        """A digest of what was sent."""
+        """Digest of the request."""
         rule = self.spec.new_classes
         rules = () if rule == "accept" else (rule,)
         return digest_of("create", self.name, self.given, *rules)
 
     def namespace(self, group: Group) -> int:
-        """Return 0: there is no model yet."""
+        """Return 0: the model does not exist yet."""
         return self.CLIENT
 
     def write(self, group: Group) -> dict[str, Any]:
         """Insert the model, and its first state."""
         taken = self.name in group.models and self.name not in group.deleted
-        # One that could not be read at the start still has its name.
+        # A damaged model that could not be restored still has its name.
         taken = taken or (self.name not in group.deleted and self._is_stored(group))
         if taken or self.name in group.created:
             raise ApiError(409, "name_taken", "there is a model of this name already")
@@ -78,22 +78,31 @@ class Create(Command):
 @final
 @dataclass(slots=True, kw_only=True)
 class Delete(Command):
-    """A model and all its rows, removed."""
+    """Delete a model and all its rows."""
 
     @property
     def digest(self) -> bytes:
-        """A digest of the name."""
+        """Digest of the name."""
         return digest_of("delete", self.name)
 
     def write(self, group: Group) -> dict[str, Any]:
-        """Delete it from all tables."""
+        """Delete the model from all tables."""
         model = group.model(self.name, self.number, changing=False)
         group.flush()
         group.connection.execute(
             f"DELETE FROM snapshots WHERE {OWNED}",  # noqa: S608 - our own words
             (model.id, model.id),
         )
-        for table in ("events", "aside", "rows", "keys", "observed", "asking"):
+        for table in (
+            "events",
+            "aside",
+            "rows",
+            "keys",
+            "observed",
+            "asking",
+            "categories",
+            "mixes",
+        ):
             group.connection.execute(
                 f"DELETE FROM {table} WHERE model=?",  # noqa: S608 - our own words
                 (model.id,),

@@ -1,8 +1,8 @@
-"""Which rows that wait are asked for: their labels are worth the most.
+"""Choosing waiting rows whose labels are worth the most.
 
-Rows are drawn as by `ask` of the learners (`rpnb.core.asking`), in the order in which
-they are written. What was drawn so far is a line of the table `asking`, written in the
-transaction of the rows; a row that is asked for has its weight in the table `rows`.
+Rows are drawn as by the learners' method `ask` (`rpnb.core.asking`), in the order in
+which they are written. The state of the draws is a row of the table `asking`, written
+in the transaction of the rows; the table `rows` has the weights of chosen rows.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ import numpy as np
 from rpnb.core.asking import Asking, draw_rows
 from rpnb.serve.commands.command import Command, digest_of
 from rpnb.serve.commands.group import Group
-from rpnb.serve.models import ServedModel
+from rpnb.serve.served_model import ServedModel
 
-# The draws of all models: which rows are drawn is no secret.
+# Seed of the draws of all models: which rows are drawn is no secret.
 _SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many rows are asked for, as of `ask`."""
+    """Parameters of `ask`: shares of rows to ask for, and to draw at random."""
 
     share: float
     random_share: float
@@ -36,9 +36,9 @@ def ask_for_rows(
     new: Sequence[bool],
     budget: Budget,
 ) -> dict[str, Any]:
-    """Draw which new rows are asked for; return that and their weights.
+    """Draw which new rows to ask for; return the choice and the weights as JSON.
 
-    Of rows that were there already it says what was drawn before.
+    For rows that were in the log already, the earlier draw is returned.
     """
     places = np.flatnonzero(new)
     known = [confidence[i] for i in places.tolist()]
@@ -59,7 +59,7 @@ def ask_for_rows(
 
 
 def _weight_of(group: Group, model: int, name: str) -> float | None:
-    """Return the weight of a row that was written before."""
+    """Return the weight of a row that is in the log; None if it was not chosen."""
     if (model, name) in group.weights:
         return group.weights[model, name]
     found = group.connection.execute(
@@ -72,17 +72,17 @@ def _weight_of(group: Group, model: int, name: str) -> float | None:
 @final
 @dataclass(slots=True, kw_only=True)
 class OpenQuestions(Command):
-    """The rows that were asked for and wait for their labels, the oldest first."""
+    """List rows that were asked for and wait for their labels, oldest first."""
 
     limit: int
 
     @property
     def digest(self) -> bytes:
-        """A digest of the limit."""
+        """Digest of the limit."""
         return digest_of("ask", self.limit)
 
     def write(self, group: Group) -> dict[str, Any]:
-        """Read them; nothing is written."""
+        """Read the rows; nothing is written."""
         model = group.model(self.name, self.number, changing=False)
         group.flush()
         found = group.connection.execute(

@@ -1,28 +1,34 @@
-"""Commands about rows: learn them, let them wait, label them, forget them."""
+"""Commands about rows: learn, keep for labels, label and forget them."""
 
 import json
 import time
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, final
 
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.serve.commands.buffered_tables import StoredRow
 from rpnb.serve.commands.command import Command, digest_of
 from rpnb.serve.commands.group import Group
 from rpnb.serve.commands.questions import Budget, ask_for_rows
-from rpnb.serve.commands.tables import StoredRow
-from rpnb.serve.events import LabelledEvent
-from rpnb.serve.http.tables import Label
+from rpnb.serve.label_rules import Label
 from rpnb.serve.limits import ApiError, invalid, unavailable
-from rpnb.serve.log import pack_row, pack_rows, pack_scores, remove_labels
-from rpnb.serve.models import PredictedLabels
+from rpnb.serve.log import (
+    LabelledEvent,
+    pack_checked,
+    pack_row,
+    pack_rows,
+    remove_labels,
+)
+from rpnb.serve.mixes import MixCorrection
+from rpnb.serve.served_model import PredictedLabels, ServedModel
 
 
 @final
 @dataclass(slots=True, kw_only=True)
 class Learn(Command):
-    """Learn rows with their labels; with `observe`, predict each one before."""
+    """Learn rows with their labels; with `observe`, predict each row first."""
 
     X: FloatArray
     labels: list[Label]
@@ -30,12 +36,12 @@ class Learn(Command):
 
     @property
     def rows(self) -> int:
-        """The number of rows."""
+        """Number of rows."""
         return len(self.labels)
 
     @property
     def digest(self) -> bytes:
-        """A digest of rows and labels."""
+        """Digest of the rows and labels."""
         return digest_of(
             "observe" if self.observe else "learn", self.X.tobytes(), self.labels
         )
@@ -44,7 +50,7 @@ class Learn(Command):
         """Append the event."""
         model = group.model(self.name, self.number)
         self.number = model.id
-        group.check_new_labels(model, self.labels, range(len(self.labels)))
+        group.accept_labels(model, self.labels, range(len(self.labels)))
         kind = "observe" if self.observe else "learn"
         n = len(self.labels)
         body = pack_rows(self.X, self.labels)
@@ -57,79 +63,57 @@ class Learn(Command):
 @final
 @dataclass(slots=True, kw_only=True)
 class Remember(Command):
-    """Keep rows that were predicted until their labels come."""
+    """Keep predicted rows until their labels arrive."""
 
     X: FloatArray
     ids: list[str] | None
     probabilities: bool
-    """whether to answer with the probabilities of all classes"""
+    """whether to return the probabilities of all classes"""
     found: PredictedLabels | None = None
-    """what was predicted; left to the writer for few rows"""
+    """predictions; None if the writer makes them, for few rows"""
     budget: Budget | None = None
-    """how many of the rows are asked for, if any"""
+    """how many rows to ask for, if any"""
+    categories: Mapping[float, str] = field(default_factory=dict)
+    """names of categories in the rows, by their codes"""
 
     @property
     def rows(self) -> int:
-        """The number of rows."""
+        """Number of rows."""
         return self.X.shape[0]
 
     @property
     def rows_to_read(self) -> Sequence[str]:
-        """Ids that the client gave: they may be there already."""
+        """Ids given by the client, which may be in the log already."""
         return self.ids or ()
 
     @property
     def digest(self) -> bytes:
-        """A digest of rows and ids; what was predicted is the answer."""
+        """Digest of the rows and ids."""
         asked = () if self.budget is None else (list(astuple(self.budget)),)
         return digest_of("remember", self.X.tobytes(), self.ids, *asked)
 
     def write(self, group: Group) -> dict[str, Any]:
-        """Insert the rows; those that are there already keep their predictions."""
-        # Rows are no events: they may wait while a model accepts no labels.
+        """Insert the rows; those in the log already keep their predictions."""
+        # Rows are not events: they may wait while a model accepts no labels.
         model = group.model(self.name, self.number, changing=False)
         if not model.predicts:
             raise unavailable(model.broken or "the model has no state")
         found = self.found
         if found is None:
             raise unavailable("the rows could not be predicted")
+        ids = self.ids or list(islice(group.row_ids, self.rows))
+        stored = self._stored_rows(group, model)
+        new = [i for i in range(self.rows) if i not in stored]
+        found = self._add_rows(group, model, found, ids, new)
         labels, confidence = list(found.labels), list(found.confidence)
-        if self.ids is not None and len(set(self.ids)) < len(self.ids):
-            raise invalid("two rows have the same id")
-        ids = self.ids or list(islice(group.row_ids, len(labels)))
-        now = time.time()
-        new = []
-        for i, (each, label) in enumerate(zip(ids, labels, strict=True)):
-            x = pack_row(self.X[i])
-            if self.ids is not None:
-                before = group.tables.row(model.id, each)
-                if (model.id, each) in group.tables.damaged:
-                    raise ApiError(
-                        409, "damaged", f"row {i} is damaged in the log", row=i
-                    )
-                if before is not None:
-                    if before.x != x:
-                        raise ApiError(
-                            *(409, "id_taken"),
-                            f"the id of row {i} belongs to another row",
-                            row=i,
-                        )
-                    labels[i] = json.loads(before.predicted)
-                    confidence[i] = before.confidence
-                    continue
-            new.append((model.id, each, now, x, json.dumps(label), confidence[i]))
-        for row in new:
-            group.tables.add_row(*row, found.contender)
-        if found.scores is not None:
-            kept = dict(zip(ids, found.scores, strict=True))
-            for row in new:
-                group.scores[model.id, row[1]] = pack_scores(kept[row[1]])
+        for i, row in stored.items():
+            labels[i], confidence[i] = json.loads(row.predicted), row.confidence
         asked: dict[str, Any] = {}
         if self.budget is not None:
-            names = {row[1] for row in new}
-            there = [each in names for each in ids]
-            asked = ask_for_rows(group, model, ids, confidence, there, self.budget)
+            is_new = [i not in stored for i in range(self.rows)]
+            asked = ask_for_rows(group, model, ids, confidence, is_new, self.budget)
         group.changes(model).waiting += len(new)
+        group.note_categories(model, self.categories)
         answer: dict[str, Any] = {
             "ids": ids,
             "labels": labels,
@@ -137,35 +121,121 @@ class Remember(Command):
             **asked,
         }
         if self.probabilities and found.probabilities is not None:
-            answer |= {"probabilities": found.probabilities, "classes": found.classes}
+            answer |= {
+                "probabilities": found.probabilities.tolist(),
+                "classes": found.classes,
+            }
         return answer
+
+    def _stored_rows(self, group: Group, model: ServedModel) -> dict[int, StoredRow]:
+        """Return the rows that are in the log already, by their place in the request.
+
+        An id of another row, or one that occurs twice, is refused.
+        """
+        if self.ids is None:
+            return {}
+        if len(set(self.ids)) < len(self.ids):
+            raise invalid("two rows have the same id")
+        stored: dict[int, StoredRow] = {}
+        for i, each in enumerate(self.ids):
+            row = group.tables.row(model.id, each)
+            if (model.id, each) in group.tables.damaged:
+                raise ApiError(409, "damaged", f"row {i} is damaged in the log", row=i)
+            if row is None:
+                continue
+            if row.x != pack_row(self.X[i]):
+                raise ApiError(
+                    *(409, "id_taken"),
+                    f"the id of row {i} belongs to another row",
+                    row=i,
+                )
+            stored[i] = row
+        return stored
+
+    def _add_rows(
+        self,
+        group: Group,
+        model: ServedModel,
+        found: PredictedLabels,
+        ids: list[str],
+        new: list[int],
+    ) -> PredictedLabels:
+        """Insert the new rows; return the predictions that clients get."""
+        n, now = len(ids), time.time()
+        nothing: list[bytes | None] = [None] * n
+        kept = found.probabilities is not None and model.keeps_probabilities(n)
+        own = found.contender == model.contender
+        mix = group.mix_of(model) if kept and own else None
+        corrected: dict[int, tuple[int, bytes]] = {}
+        if mix is not None and new:
+            found, corrected = _correct_class_mix(mix, found, new)
+        proba = (found.packed_probabilities() if kept else None) or nothing
+        scores = found.scores or nothing
+        for i in new:
+            number, given = corrected.get(i, (None, None))
+            stored = [
+                None if each is None else pack_checked(each)
+                for each in (scores[i], proba[i], given)
+            ]
+            seq = group.tables.add_row(
+                *(model.id, ids[i], now, pack_row(self.X[i])),
+                *(json.dumps(found.labels[i]), found.confidence[i], found.contender),
+                *stored,
+            )
+            if mix is not None and number is not None:
+                mix.note_row(seq, number)
+        return found
+
+
+def _correct_class_mix(
+    mix: MixCorrection, found: PredictedLabels, new: list[int]
+) -> tuple[PredictedLabels, dict[int, tuple[int, bytes]]]:
+    """Correct the probabilities of new rows for a changed class mix.
+
+    Returns the predictions, and for each new row its number in the correction and its
+    probabilities before.
+    """
+    if found.probabilities is None:
+        return found, {}
+    P = found.probabilities.copy()
+    rows = mix.correct(found.classes, P[new])
+    changed = (P[new] != rows.P).any(axis=1)
+    P[new] = rows.P
+    better = found.corrected(P)
+    for i, is_changed in zip(new, changed.tolist(), strict=True):
+        if not is_changed:  # a learner may not predict the most probable class
+            better.labels[i] = found.labels[i]
+            better.confidence[i] = found.confidence[i]
+    return better, dict(
+        zip(new, zip(rows.numbers, rows.given, strict=True), strict=True)
+    )
 
 
 @final
 @dataclass(slots=True, kw_only=True)
 class LabelRows(Command):
-    """Labels of rows that wait for them."""
+    """Label rows that wait."""
 
     ids: list[str]
     labels: list[Label]
 
     @property
     def rows(self) -> int:
-        """The number of labels."""
+        """Number of labels."""
         return len(self.ids)
 
     @property
     def rows_to_read(self) -> Sequence[str]:
-        """The rows that are labelled."""
+        """Ids of the rows to label."""
         return self.ids
 
     @property
     def digest(self) -> bytes:
-        """A digest of ids and labels."""
+        """Digest of the ids and labels."""
         return digest_of("labels", self.ids, self.labels)
 
     def write(self, group: Group) -> dict[str, Any]:
-        """Append an event of those rows that were waiting."""
+        """Append an event with the labels of the rows that wait."""
         model = group.model(self.name, self.number)
         results: list[str] = []
         rows: dict[int, StoredRow] = {}
@@ -193,9 +263,9 @@ class LabelRows(Command):
 @final
 @dataclass(slots=True, kw_only=True)
 class Forget(Command):
-    """Rows that are removed from the log, and from the state, as if never seen.
+    """Remove rows from the log and from the state, as if never seen.
 
-    The state becomes that of a replay of the log without them, to the bit, whatever the
+    The state becomes that of a replay of the log without them, to the bit, for every
     learner. Snapshots that include them are deleted.
     """
 
@@ -205,11 +275,11 @@ class Forget(Command):
 
     @property
     def digest(self) -> bytes:
-        """A digest of the ids."""
+        """Digest of the ids."""
         return digest_of("forget", self.ids)
 
     def write(self, group: Group) -> dict[str, Any]:
-        """Delete the rows; the log is replayed once that is on the disk."""
+        """Delete the rows; the log is replayed once that is on disk."""
         model = group.model(self.name, self.number)
         self.number = model.id
         group.flush()
@@ -231,6 +301,12 @@ class Forget(Command):
             group.connection.execute("DELETE FROM rows WHERE seq=?", (seq,))
         group.changes(model).waiting -= waiting
         group.forgetful.append(model)
+        # The names of categories may have come from these rows only.
+        for table in ("categories", "mixes"):
+            group.connection.execute(
+                f"DELETE FROM {table} WHERE model=?",  # noqa: S608 - our own words
+                (model.id,),
+            )
         if labelled:
             remove_labels(group.connection, model.id, labelled)
             group.replays[model.id] = model

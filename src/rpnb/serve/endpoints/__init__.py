@@ -1,1 +1,1 @@
-"""The endpoints of the service, by subject: models, rows, operation and the page."""
+"""Endpoints of the service: models, rows, challengers, operation and the page."""

@@ -1,4 +1,4 @@
-"""Predictions of requests that arrive together, made by one call."""
+"""Batching: one call predicts the rows of requests that arrive together."""
 
 import asyncio
 from itertools import pairwise
@@ -7,14 +7,14 @@ from typing import NamedTuple, final
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.serve.models import PredictedLabels, ServedModel
+from rpnb.serve.served_model import PredictedLabels, ServedModel
 
-# How long the event loop waits for a model that is learning, in seconds.
+# Seconds that the event loop waits for a model that is learning.
 _PATIENCE = 0.002
 
 
 class _Waiting(NamedTuple):
-    """Rows of a request, and who waits for their predictions."""
+    """Rows of a request, and the future that gets their predictions."""
 
     X: FloatArray
     probabilities: bool
@@ -23,9 +23,9 @@ class _Waiting(NamedTuple):
 
 @final
 class PredictionBatches:
-    """Predicts the rows of all requests that are read in one turn of the event loop.
+    """Predicts the rows of all requests that one iteration of the event loop reads.
 
-    One call for 32 rows takes less than half as long as 32 calls for a row each.
+    One call for 32 rows takes less than half as long as 32 calls for one row.
     """
 
     def __init__(self) -> None:
@@ -35,11 +35,11 @@ class PredictionBatches:
     async def predict(
         self, model: ServedModel, X: FloatArray, *, probabilities: bool
     ) -> PredictedLabels:
-        """Return predictions of a few rows."""
+        """Return the predictions of a few rows."""
         loop = asyncio.get_running_loop()
         waiting = _Waiting(X, probabilities, loop.create_future())
         if not self._waiting:
-            # After the endpoints of all requests that have been read by now.
+            # This runs after the endpoints of all requests that have been read.
             loop.call_soon(self._predict_all)
         self._waiting.setdefault(id(model), (model, []))[1].append(waiting)
         return await waiting.future
@@ -59,7 +59,7 @@ class PredictionBatches:
 
 
 async def _answer_from_thread(model: ServedModel, waiting: list[_Waiting]) -> None:
-    """Wait in another thread until the model has learned, then predict there."""
+    """Wait in another thread until the model is free, then predict there."""
 
     def predict() -> list[PredictedLabels]:
         with model.turn():
@@ -79,7 +79,7 @@ def _answer(model: ServedModel, waiting: list[_Waiting]) -> None:
 
 
 def _predict(model: ServedModel, waiting: list[_Waiting]) -> list[PredictedLabels]:
-    """Predict the rows of some requests; the model is locked."""
+    """Predict the rows of some requests; the caller holds the model's lock."""
     probabilities = any(each.probabilities for each in waiting)
     parts = [each.X for each in waiting]
     X = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -96,7 +96,7 @@ def _predict(model: ServedModel, waiting: list[_Waiting]) -> list[PredictedLabel
 
 def _give(waiting: list[_Waiting], found: list[PredictedLabels]) -> None:
     for each, predicted in zip(waiting, found, strict=True):
-        if not each.future.done():  # the client may have gone
+        if not each.future.done():  # the client may have disconnected
             each.future.set_result(predicted)
 
 

@@ -1,12 +1,12 @@
-"""Challengers and versions: add, compare, promote, roll back, name."""
+"""Endpoints for challengers and versions: add, compare, promote, roll back, name."""
 
 import asyncio
 import time
-from contextlib import closing
 from dataclasses import replace
 from typing import Any, final
 
-from fastapi import Request, Response
+from starlette.requests import Request
+from starlette.responses import Response
 
 from rpnb.estimators.checks.columns import CATEGORICAL, TEXT
 from rpnb.serve.backtest import kappa_of
@@ -19,48 +19,52 @@ from rpnb.serve.commands import (
     Withdraw,
     no_version,
 )
-from rpnb.serve.endpoints.messages import find_model, idempotency_key, json_answer
-from rpnb.serve.history import Contender
+from rpnb.serve.endpoints.requests import (
+    find_model,
+    idempotency_key,
+    json_answer,
+    json_object,
+    try_learner,
+)
+from rpnb.serve.history import Contender, check_sizes
 from rpnb.serve.http.formats import JSON
-from rpnb.serve.http.json_tables import parse_json
 from rpnb.serve.http.routes import needs
 from rpnb.serve.limits import ApiError, invalid, unavailable
-from rpnb.serve.log import LogError, open_log
-from rpnb.serve.models import SavedState, ServedModel
+from rpnb.serve.log import LogError, read_log
 from rpnb.serve.scores import Scores
-from rpnb.serve.sizes import check_sizes
+from rpnb.serve.served_model import SavedState, ServedModel
 from rpnb.serve.snapshots import (
-    ModelRow,
     model_of_state,
+    model_row,
     state_at,
-    stored_models,
     version_state,
 )
-from rpnb.serve.specs import ModelSpec, check_name, new_learner, read_spec
+from rpnb.serve.specs import ModelSpec, check_name, read_spec
 from rpnb.serve.writer import Writer
 
 _STARTS = ("log", "now")
-# Seconds for a challenger to learn what is left, and to write its state.
+# Seconds for a challenger to catch up and to write its state.
 _PATIENCE = 60.0
 
 
 def describe_contenders(writer: Writer, model: ServedModel) -> dict[str, Any]:
-    """Return the learner that answers, its challengers, and the versions."""
+    """Describe the serving learner, its challengers, and the versions."""
     history, shadows = model.history, writer.shadows.of(model)
     names = {each.number: each.name for each in history.contenders.values()}
     challengers = []
     for each in history.challengers:
         shadow = shadows.get(each.number)
         found = None if shadow is None else shadow.model
-        scores = Scores() if found is None else found.scores
-        comparison = None if found is None else found.comparison
+        scores = Scores() if shadow is None else shadow.scores
+        differences = {} if shadow is None else shadow.differences()
         challengers.append(
             {
                 **_about(each, scores),
                 "applied": each.start if found is None else found.applied,
                 "caught_up": shadow is not None and shadow.caught_up,
                 "problem": None if shadow is None else shadow.problem,
-                "difference": None if comparison is None else comparison.summary(),
+                "difference": differences.get("error"),
+                "log_loss_difference": differences.get("log_loss"),
             }
         )
     return {
@@ -107,7 +111,7 @@ def _about(contender: Contender, scores: Scores) -> dict[str, Any]:
 
 @final
 class ChallengerEndpoints:
-    """Endpoints about the learners of a model.
+    """Endpoints for the learners of a model.
 
     Parameters
     ----------
@@ -120,26 +124,24 @@ class ChallengerEndpoints:
 
     @needs("predict")
     async def list_challengers(self, request: Request) -> Response:
-        """Compare a model's challengers with the learner that answers."""
+        """Compare the challengers of a model with its serving learner."""
         model = find_model(request, self._writer)
         found = await asyncio.to_thread(describe_contenders, self._writer, model)
         return json_answer(found)
 
     @needs("admin", takes=(JSON,))
     async def add_challenger(self, request: Request) -> Response:
-        """Add a challenger, which learns what the model learns and never answers."""
+        """Add a challenger, which learns with the model but never answers."""
         model = find_model(request, self._writer)
-        body = bytes(request.scope["body"])
-        given = _object(parse_json(body), ("name", "learner", "parameters", "start"))
+        given = json_object(request, ("name", "learner", "parameters", "start"))
         name = check_name(given.get("name"))
         start = given.get("start", "log")
         if start not in _STARTS:
             raise invalid("start must be 'log' or 'now'")
         spec = self._spec(model, given)
         numbers = check_sizes(model.history, self._limits, len(model.known), spec)
-        request.scope["memory"].add(2 * 8 * numbers)
-        # As for a model: what its learner refuses is refused now.
-        await asyncio.to_thread(new_learner, spec, self._limits)
+        # Refuse now what its learner would refuse later.
+        await try_learner(request, spec, numbers, self._limits)
         command = Challenge(
             name=model.name,
             number=model.id,
@@ -147,12 +149,12 @@ class ChallengerEndpoints:
             challenger=name,
             spec=spec,
             replay=start == "log",
-            given=body,
+            given=bytes(request.scope["body"]),
         )
         return json_answer(await self._writer.submit(command), 201)
 
     def _spec(self, model: ServedModel, given: dict[str, Any]) -> ModelSpec:
-        """Return what a challenger is made of: rows and labels are the model's."""
+        """Return the specification of a challenger, with the columns of its model."""
         served = model.spec
         request: dict[str, Any] = {
             key: given[key] for key in ("learner", "parameters") if key in given
@@ -166,7 +168,9 @@ class ChallengerEndpoints:
         if isinstance(parameters, dict):
             for name in columns:
                 if name in parameters:
-                    raise invalid(f"{name} must not be given: they are the model's")
+                    raise invalid(
+                        f"{name} must not be given: they follow from the model"
+                    )
             request["parameters"] = {**parameters, **columns}
         request["n_features"] = served.n_features
         request["date_features"] = list(served.date_features)
@@ -177,6 +181,7 @@ class ChallengerEndpoints:
             features=served.features,
             classes=classes,
             new_classes=served.new_classes,
+            correct_class_mix=served.correct_class_mix,
         )
 
     @needs("admin")
@@ -192,9 +197,9 @@ class ChallengerEndpoints:
 
     @needs("admin", takes=(JSON,))
     async def promote_challenger(self, request: Request) -> Response:
-        """Let a challenger answer; the learner that did becomes a challenger."""
+        """Let a challenger serve; the serving learner becomes a challenger."""
         model = find_model(request, self._writer)
-        _object(_body(request), ())
+        json_object(request, ())
         name = request.path_params["challenger"]
         found = model.history.find(name)
         if found is not None:
@@ -208,27 +213,27 @@ class ChallengerEndpoints:
         return json_answer(await self._writer.submit(command))
 
     def _prepare(self, model: ServedModel, contender: Contender) -> None:
-        """Wait until a challenger has learned all, and write its state."""
+        """Wait until a challenger has caught up, and write its state."""
         until = time.monotonic() + _PATIENCE
         while True:
             shadow = self._writer.shadows.of(model).get(contender.number)
             if shadow is None:
-                return  # it answers already, as the command will say
+                return  # it is serving already: the command reports that
             if shadow.problem is not None:
                 raise ApiError(409, "not_available", shadow.problem)
             if shadow.caught_up:
                 break
             if time.monotonic() > until:
-                raise unavailable("the challenger has not learned the whole log yet")
+                raise unavailable("the challenger has not caught up with the log yet")
             time.sleep(0.05)
-        # What is learned again on promotion is then short.
+        # A snapshot now keeps the replay on promotion short.
         shadow.keep_state(max(until - time.monotonic(), 1.0))
 
     @needs("admin", takes=(JSON,))
     async def roll_back(self, request: Request) -> Response:
-        """Let the learner before, or the state of a version, answer again."""
+        """Let the previous learner, or the state of a version, serve again."""
         model = find_model(request, self._writer)
-        version = _object(_body(request), ("version",)).get("version")
+        version = json_object(request, ("version",)).get("version")
         state = None
         if version is not None:
             name = check_name(version)
@@ -253,17 +258,17 @@ class ChallengerEndpoints:
 
     @needs("admin", takes=(JSON,))
     async def name_version(self, request: Request) -> Response:
-        """Name the state of a model as of an event."""
+        """Name the state of a model after an event."""
         model = find_model(request, self._writer)
-        given = _object(_body(request), ("name", "event"))
+        given = json_object(request, ("name", "event"))
         name = check_name(given.get("name"))
         event = given.get("event")
         if event is None:
             event = model.applied
         if type(event) is not int or not 0 < event <= model.applied:
             raise invalid(
-                f"event must be a number from 1 to {model.applied}, the last event of "
-                "the model"
+                f"event must be an integer from 1 to {model.applied}, the last event "
+                "of the model"
             )
         contender = model.history.serving_at(event)
         state = await asyncio.to_thread(self._state_at, model, contender, event)
@@ -279,7 +284,7 @@ class ChallengerEndpoints:
 
     @needs("admin")
     async def drop_version(self, request: Request) -> Response:
-        """Drop a version."""
+        """Delete a version."""
         model = find_model(request, self._writer)
         command = DropVersion(
             name=model.name, number=model.id, version=request.path_params["version"]
@@ -288,9 +293,8 @@ class ChallengerEndpoints:
 
     def _state_at(self, model: ServedModel, contender: int, event: int) -> SavedState:
         try:
-            with closing(open_log(self._writer.folder, read_only=True)) as connection:
-                connection.execute("BEGIN")
-                row = _row(stored_models(connection), model)
+            with read_log(self._writer.folder) as connection:
+                row = model_row(connection, model.id)
                 return state_at(connection, row, model.history, contender, event)
         except LogError as error:
             raise ApiError(409, "not_available", str(error)) from None
@@ -302,38 +306,15 @@ class ChallengerEndpoints:
 def version_of(
     writer: Writer, model: ServedModel, name: str
 ) -> tuple[ServedModel, SavedState]:
-    """Return a version of a model, to predict with, and its state."""
+    """Return a version of a model, ready to predict, and its state."""
     history = model.history
     version = history.versions.get(name)
     if version is None:
         raise no_version()
     try:
-        with closing(open_log(writer.folder, read_only=True)) as connection:
-            connection.execute("BEGIN")
-            row = _row(stored_models(connection), model)
+        with read_log(writer.folder) as connection:
+            row = model_row(connection, model.id)
             state = version_state(connection, row, history, version)
             return model_of_state(row, history, version.contender, state), state
     except LogError as error:
         raise ApiError(409, "not_available", str(error)) from None
-
-
-def _row(rows: list[ModelRow], model: ServedModel) -> ModelRow:
-    for row in rows:
-        if row[0] == model.id:
-            return row
-    raise LogError("the model was deleted")
-
-
-def _body(request: Request) -> Any:
-    body = bytes(request.scope["body"])
-    return parse_json(body) if body else {}
-
-
-def _object(value: Any, fields: tuple[str, ...]) -> dict[str, Any]:
-    """Return the JSON object of a request, which has no other fields."""
-    if not isinstance(value, dict):
-        raise invalid("the body must be a JSON object")
-    if not value.keys() <= set(fields):
-        listed = f"no other fields than {', '.join(fields)}" if fields else "no fields"
-        raise invalid(f"the body must have {listed}")
-    return value

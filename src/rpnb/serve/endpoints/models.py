@@ -1,29 +1,31 @@
-"""Models: create, describe, delete, upload and download them."""
+"""Endpoints that create, describe, delete, upload and download models."""
 
 import asyncio
 from typing import final
 
-from fastapi import Request, Response
+from starlette.requests import Request
+from starlette.responses import Response
 
 from rpnb.serve.commands import Create, Delete
 from rpnb.serve.endpoints.challengers import version_of
-from rpnb.serve.endpoints.messages import (
+from rpnb.serve.endpoints.page import details
+from rpnb.serve.endpoints.requests import (
     find_model,
     idempotency_key,
     json_answer,
+    json_object,
+    try_learner,
 )
-from rpnb.serve.endpoints.page import details
 from rpnb.serve.http.formats import BINARY, JSON
-from rpnb.serve.http.json_tables import parse_json
 from rpnb.serve.http.routes import needs
 from rpnb.serve.http.uploads import read_upload
 from rpnb.serve.limits import invalid, unavailable
-from rpnb.serve.models import nothing_learned
+from rpnb.serve.served_model import nothing_learned
 from rpnb.serve.specs import (
+    SPEC_FIELDS,
     check_name,
     check_new_classes,
     check_size,
-    new_learner,
     read_spec,
 )
 from rpnb.serve.writer import Writer
@@ -33,7 +35,7 @@ _FILE_KINDS = ("model", "frozen", "onnx")
 
 @final
 class ModelEndpoints:
-    """Endpoints about whole models.
+    """Endpoints for whole models.
 
     Parameters
     ----------
@@ -46,30 +48,27 @@ class ModelEndpoints:
 
     @needs("predict")
     async def list_models(self, _request: Request) -> Response:
-        """Return all models."""
+        """Describe all models."""
         models = list(self._writer.models.values())
         return json_answer({"models": [model.describe() for model in models]})
 
     @needs("admin", takes=(JSON,))
     async def create_model(self, request: Request) -> Response:
         """Create a model."""
-        body = bytes(request.scope["body"])
-        given = parse_json(body)
+        given = json_object(request, SPEC_FIELDS)
         spec = read_spec(given, self._limits)
         name = check_name(given.get("name"))
         known = len(spec.classes or ())
         numbers = check_size(
             spec.learner, spec.parameters, spec.width, self._limits, known
         )
-        # The model, and one that tries the parameters out.
-        request.scope["memory"].add(2 * 8 * numbers)
-        learner = await asyncio.to_thread(new_learner, spec, self._limits)
+        learner = await try_learner(request, spec, numbers, self._limits)
         command = Create(
             name=name,
             key=idempotency_key(request),
             spec=spec,
             learner=learner,
-            given=body,
+            given=bytes(request.scope["body"]),
         )
         return json_answer(await self._writer.submit(command), 201)
 
@@ -93,12 +92,12 @@ class ModelEndpoints:
 
     @needs("predict")
     async def get_model(self, request: Request) -> Response:
-        """Return what is known of a model."""
+        """Describe a model."""
         return json_answer(find_model(request, self._writer).describe())
 
     @needs("predict")
     async def get_scores(self, request: Request) -> Response:
-        """Return how a model is doing, in detail."""
+        """Return all figures of a model."""
         model = find_model(request, self._writer)
         return json_answer(await asyncio.to_thread(details, self._writer, model))
 

@@ -1,37 +1,38 @@
-"""Operation: learners, health, and figures for Prometheus."""
+"""Endpoints for operation: learners, health, and Prometheus metrics."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Any, final
 
-from fastapi import Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.requests import Request
+from starlette.responses import Response
 
 from rpnb._version import __version__
 from rpnb.estimators.registry import learners
-from rpnb.serve.endpoints.messages import json_answer
+from rpnb.serve.endpoints.requests import json_answer
 from rpnb.serve.http.routes import OPEN, needs
 from rpnb.serve.metrics import Metrics
 from rpnb.serve.writer import Writer
 
-# Seconds after which a write that waits makes the service slow.
-_LONG = 10.0
+# Seconds after which a waiting write counts as slow.
+_SLOW_SECONDS = 10.0
 
 
 @final
 class OperationEndpoints:
-    """Endpoints for those who run the service.
+    """Endpoints for operators.
 
     Parameters
     ----------
     writer
         The log and the models.
     metrics
-        Of the service.
+        Metrics of the service.
     stopping
         Set when the service begins to stop.
     describe
-        Returns the OpenAPI description of all endpoints.
+        Function that returns the OpenAPI description of all endpoints.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class OperationEndpoints:
 
     @needs("predict")
     async def list_learners(self, _request: Request) -> Response:
-        """Return the learners that models can be made of."""
+        """Return the available learners."""
         found = [
             {"name": each.name, "description": each.description, "family": each.family}
             for each in learners().values()
@@ -54,13 +55,13 @@ class OperationEndpoints:
         return json_answer({"learners": found})
 
     def health(self) -> dict[str, Any]:
-        """Return whether all is well, and what is not."""
+        """Return the status of the service, with its problems."""
         health, models = self._writer.health, self._writer.models
         unsound = [each for each in list(models.values()) if each.broken]
         broken = {each.name: each.broken for each in unsound if not each.degraded}
         degraded = {each.name: each.broken for each in unsound if each.degraded}
         oldest = self._writer.oldest()
-        status = "degraded" if degraded else "slow" if oldest > _LONG else "ok"
+        status = "degraded" if degraded else "slow" if oldest > _SLOW_SECONDS else "ok"
         return {
             "status": "failing"
             if health.writes or broken or health.unsound
@@ -77,12 +78,12 @@ class OperationEndpoints:
 
     @needs(OPEN)
     async def healthz(self, _request: Request) -> Response:
-        """Say that the process answers, and what is wrong, if anything."""
+        """Return the status of the service; always 200 while it runs."""
         return json_answer(self.health())
 
     @needs(OPEN)
     async def readyz(self, _request: Request) -> Response:
-        """Say whether labels are accepted: 503 if they are not."""
+        """Return the status of the service; 503 if it accepts no labels."""
         ready = self._writer.health.writes is None and not self._stopping.is_set()
         return json_answer(self.health(), 200 if ready else 503)
 
@@ -93,6 +94,6 @@ class OperationEndpoints:
 
     @needs("predict")
     async def prometheus(self, _request: Request) -> Response:
-        """Return the figures for Prometheus."""
+        """Return the metrics for Prometheus."""
         text = await asyncio.to_thread(generate_latest, self._metrics.registry)
         return Response(text, media_type=CONTENT_TYPE_LATEST)

@@ -1,4 +1,4 @@
-"""The page, and the figures that it shows live."""
+"""Endpoints for the page and its live figures."""
 
 import asyncio
 import time
@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, final
 
-from fastapi import Request, Response
-from fastapi.responses import StreamingResponse
-from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
-from rpnb.report.page import asset, chart_style
+from rpnb.report.frame import asset, chart_style
 from rpnb.serve.endpoints.challengers import describe_contenders
-from rpnb.serve.endpoints.messages import find_model
+from rpnb.serve.endpoints.requests import find_model
+from rpnb.serve.http.json_text import dump_json
 from rpnb.serve.http.routes import OPEN, needs
 from rpnb.serve.limits import ApiError
-from rpnb.serve.models import ServedModel
+from rpnb.serve.served_model import ServedModel
 from rpnb.serve.writer import Writer
 
 _PAGE = Path(__file__).parents[1] / "page"
@@ -30,7 +30,7 @@ _ASSETS = {
 
 
 def _content(file: str) -> str:
-    """Return a file of the page; charts are drawn as in reports."""
+    """Return a file of the page; the charts are those of reports."""
     if file == "charts.css":
         return chart_style()
     if file in ("charts.js", "uPlot.iife.min.js"):
@@ -38,15 +38,21 @@ def _content(file: str) -> str:
     return (_PAGE / file).read_text("utf-8")
 
 
-def details(writer: Writer, model: ServedModel) -> dict[str, Any]:
-    """Return all figures of a model."""
+def details(writer: Writer, model: ServedModel, *, now: bool = False) -> dict[str, Any]:
+    """Return all figures of a model.
+
+    With `now`, those of predictions without labels are None if the log must be read
+    first, which may take seconds.
+    """
+    followers = writer.followers
+    missing = now and not followers.has_read(model)
     return {
         "time": time.time(),
         **model.describe(),
         **model.scores.details(),
         "contenders": describe_contenders(writer, model),
         "recent": model.recent_predictions(),
-        "unlabelled": writer.followers.details(model),
+        "unlabelled": None if missing else followers.details(model),
     }
 
 
@@ -59,9 +65,9 @@ class PageEndpoints:
     writer
         The log and the models.
     health
-        Returns whether all is well.
+        Function that returns the status of the service.
     stopping
-        Set when the service begins to stop: streams end.
+        Set when the service begins to stop, which ends the streams.
     """
 
     def __init__(
@@ -97,17 +103,23 @@ class PageEndpoints:
 
     @needs("predict", live=True)
     async def live(self, _request: Request) -> Response:
-        """Stream the overview, once a second (server-sent events)."""
+        """Stream the overview once a second as server-sent events."""
         return self._stream(self._overview)
 
     @needs("predict", live=True)
     async def live_model(self, request: Request) -> Response:
-        """Stream the figures of a model, once a second (server-sent events)."""
+        """Stream the figures of a model once a second as server-sent events."""
         name = find_model(request, self._writer).name
 
+        begun = False
+
         def read() -> dict[str, Any]:
+            nonlocal begun
             model = self._writer.models.get(name)
-            return {"deleted": True} if model is None else details(self._writer, model)
+            if model is None:
+                return {"deleted": True}
+            first, begun = not begun, True
+            return details(self._writer, model, now=first)
 
         return self._stream(read)
 
@@ -124,7 +136,7 @@ class PageEndpoints:
             try:
                 while not self._stopping.is_set():
                     value = await asyncio.to_thread(read)
-                    yield b"data: " + to_json(value) + b"\n\n"
+                    yield b"data: " + dump_json(value) + b"\n\n"
                     try:
                         await asyncio.wait_for(self._stopping.wait(), 1.0)
                     except TimeoutError:

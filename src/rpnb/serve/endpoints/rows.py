@@ -1,4 +1,4 @@
-"""Rows: predict, explain, label, learn, observe and forget them."""
+"""Endpoints that predict, explain, label, learn, observe and forget rows."""
 
 import asyncio
 import time
@@ -7,11 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar, final
 
-from fastapi import Request, Response
+from starlette.requests import Request
+from starlette.responses import Response
 
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.estimators.stream.asking import RANDOM_SHARE
 from rpnb.serve.commands import (
     Budget,
+    Command,
     Forget,
     LabelRows,
     Learn,
@@ -20,7 +23,7 @@ from rpnb.serve.commands import (
 )
 from rpnb.serve.endpoints.batches import PredictionBatches
 from rpnb.serve.endpoints.challengers import version_of
-from rpnb.serve.endpoints.messages import (
+from rpnb.serve.endpoints.requests import (
     find_model,
     flag,
     idempotency_key,
@@ -28,21 +31,22 @@ from rpnb.serve.endpoints.messages import (
     table_answer,
 )
 from rpnb.serve.http.formats import TABLES, read_table
+from rpnb.serve.http.request_tables import Table
 from rpnb.serve.http.routes import needs
-from rpnb.serve.http.tables import Table
 from rpnb.serve.limits import beyond, invalid, unavailable
-from rpnb.serve.models import ServedModel
 from rpnb.serve.recent import RecentPrediction
+from rpnb.serve.served_model import ServedModel
 from rpnb.serve.writer import Writer
 
-# Larger work than this would keep other requests waiting too long.
+# Larger requests are handled in threads, so that others do not wait.
 _INLINE_BYTES = 100_000
 _INLINE_VALUES = 10_000
 _WORKERS = 2
 
-Result = TypeVar("Result")
-# Of an answer: in an array, as a Python object in a list, as text.
+# Memory of a number in an answer: in an array, as a Python object, and as text.
 _BYTES_OF_NUMBER = 100
+
+Result = TypeVar("Result")
 
 
 @final
@@ -58,12 +62,12 @@ class RowEndpoints:
     def __init__(self, writer: Writer) -> None:
         self._writer, self._limits = writer, writer.limits
         self._batches = PredictionBatches()
-        # Parsing and writing text keeps the interpreter busy: more threads would only
-        # keep the event loop from it.
+        # Parsing and writing text holds the interpreter's lock: more threads would only
+        # keep the event loop waiting.
         self._workers = ThreadPoolExecutor(_WORKERS, "rpnb-text")
 
     async def _work(self, function: Callable[[], Result]) -> Result:
-        """Call a function that computes, and waits for nothing, in a thread."""
+        """Call a function that only computes, in a thread."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._workers, function)
 
@@ -74,6 +78,7 @@ class RowEndpoints:
         wanted: tuple[str, ...],
         optional: tuple[str, ...] = (),
     ) -> Table:
+        """Return the rows, labels or ids in the body of a request."""
         body: bytearray = request.scope["body"]
         query = request.query_params
         columns = model.columns
@@ -95,12 +100,12 @@ class RowEndpoints:
 
     @needs("predict", takes=TABLES)
     async def predict(self, request: Request) -> Response:
-        """Predict rows; with remember=true they wait for their labels."""
+        """Predict rows; with remember=true, keep them until their labels arrive."""
         return await self._predict(request, flag(request, "remember"), None)
 
     @needs("predict", takes=TABLES)
     async def ask(self, request: Request) -> Response:
-        """Predict rows that wait for labels, and say which labels are worth most."""
+        """Predict rows, keep them, and choose those whose labels are worth the most."""
         budget = Budget(
             number(request, "budget", 0.05, 1e-6, 1.0),
             number(request, "random_share", RANDOM_SHARE, 0.01, 1.0),
@@ -109,7 +114,7 @@ class RowEndpoints:
 
     @needs("predict")
     async def open_questions(self, request: Request) -> Response:
-        """Return the rows that were asked for and wait for their labels."""
+        """List the rows that were asked for and wait for their labels."""
         model = find_model(request, self._writer)
         limit = int(number(request, "limit", 1000, 1, 10_000))
         command = OpenQuestions(name=model.name, number=model.id, limit=limit)
@@ -119,65 +124,98 @@ class RowEndpoints:
     async def _predict(
         self, request: Request, remember: bool, budget: Budget | None
     ) -> Response:
+        """Predict the rows of a request; `remember` keeps them for their labels."""
         model = find_model(request, self._writer)
         all_classes = flag(request, "probabilities")
         optional = ("ids",) if remember else ()
         table = await self._table(request, model, ("rows",), optional)
-        X = table.X
-        version = request.query_params.get("version")
-        if version is not None:
-            if remember:
-                raise invalid("rows that wait are predicted by the learner that serves")
-            model, _ = await asyncio.to_thread(version_of, self._writer, model, version)
-        if not model.predicts:
-            raise unavailable(model.broken or "the model has no state")
+        model = await self._version(request, model, remember)
+        n = table.X.shape[0]
         if all_classes:
-            self._expect_answer(request, X.shape[0] * max(len(model.known), 1))
-        few = X.size < _INLINE_VALUES
-        if few and remember:
-            found = None  # the writer predicts rows of several requests at once
-        elif few:
-            found = await self._batches.predict(model, X, probabilities=all_classes)
-        else:
-            found = await asyncio.to_thread(
-                model.predict, X, confidence=remember, probabilities=all_classes
-            )
+            self._expect_answer(request, n * max(len(model.known), 1))
         if remember:
-            command = Remember(
-                name=model.name,
-                number=model.id,
-                key=idempotency_key(request),
-                X=X,
-                ids=table.ids,
-                probabilities=all_classes,
-                found=found,
-                budget=budget,
-            )
-            answer = await self._writer.submit(command)
+            key = idempotency_key(request)
+            answer = await self._remember(model, table, all_classes, budget, key)
         else:
-            assert found is not None  # noqa: S101 - only kept rows are left to others
-            answer = {"labels": found.labels}
-            if found.probabilities is not None:
-                answer |= {
-                    "confidence": found.confidence,
-                    "probabilities": found.probabilities,
-                    "classes": found.classes,
-                }
+            answer = await self._predict_now(model, table.X, all_classes)
         model.recent.append(
             RecentPrediction(
                 time.time(),
                 answer["labels"][-1],
                 answer["confidence"][-1] if "confidence" in answer else None,
-                X.shape[0],
+                n,
                 answer["ids"][-1] if remember else None,
-                X[-1].copy(),  # a view would keep all rows
+                table.X[-1].copy(),  # a view would keep all rows
             )
         )
-        numbers = X.shape[0] * (len(model.known) if all_classes else 1)
+        numbers = n * (len(model.known) if all_classes else 1)
         return await self._answer(request, answer, numbers)
 
+    async def _version(
+        self, request: Request, model: ServedModel, remember: bool
+    ) -> ServedModel:
+        """Return the model, or its version that a request names, if it can predict."""
+        version = request.query_params.get("version")
+        if version is not None:
+            if remember:
+                raise invalid("rows that wait are predicted by the serving learner")
+            model, _ = await asyncio.to_thread(version_of, self._writer, model, version)
+        if not model.predicts:
+            raise unavailable(model.broken or "the model has no state")
+        return model
+
+    async def _predict_now(
+        self, model: ServedModel, X: FloatArray, all_classes: bool
+    ) -> dict[str, Any]:
+        """Return the answer for rows that do not wait for labels."""
+        whole = all_classes or (model.corrects and model.keeps_probabilities(len(X)))
+        if X.size < _INLINE_VALUES:
+            found = await self._batches.predict(model, X, probabilities=whole)
+        else:
+            found = await asyncio.to_thread(
+                model.predict, X, confidence=False, probabilities=whole
+            )
+        found = model.corrected(found)
+        answer: dict[str, Any] = {"labels": found.labels}
+        if all_classes and found.probabilities is not None:
+            answer |= {
+                "confidence": found.confidence,
+                "probabilities": found.probabilities.tolist(),
+                "classes": found.classes,
+            }
+        return answer
+
+    async def _remember(
+        self,
+        model: ServedModel,
+        table: Table,
+        all_classes: bool,
+        budget: Budget | None,
+        key: str | None,
+    ) -> dict[str, Any]:
+        """Return the answer for rows that will wait for labels, once they are kept."""
+        X, found = table.X, None
+        # The writer predicts few rows itself, with those of other requests.
+        if X.size >= _INLINE_VALUES:
+            whole = all_classes or model.keeps_probabilities(len(X))
+            found = await asyncio.to_thread(
+                model.predict, X, confidence=True, probabilities=whole
+            )
+        command = Remember(
+            name=model.name,
+            number=model.id,
+            key=key,
+            X=X,
+            ids=table.ids,
+            probabilities=all_classes,
+            found=found,
+            budget=budget,
+            categories=table.categories,
+        )
+        return await self._writer.submit(command)
+
     def _expect_answer(self, request: Request, numbers: int) -> None:
-        """Refuse an answer of too many numbers before they are computed."""
+        """Refuse an answer with too many numbers before they are computed."""
         if numbers > self._limits.max_answer:
             raise beyond(
                 *("max_answer", self._limits.max_answer),
@@ -188,14 +226,19 @@ class RowEndpoints:
     async def _answer(
         self, request: Request, answer: dict[str, Any], numbers: int
     ) -> Response:
-        """Return an answer of about so many numbers."""
+        """Return the response for an answer of about `numbers` numbers."""
         if numbers < _INLINE_VALUES:
             return table_answer(request, answer)
         return await self._work(partial(table_answer, request, answer))
 
+    async def _submit(self, request: Request, command: Command) -> Response:
+        """Return the response for a command, once it has been carried out."""
+        answer = await self._writer.submit(command)
+        return await self._answer(request, answer, command.rows)
+
     @needs("predict", takes=TABLES)
     async def explain(self, request: Request) -> Response:
-        """Say what each feature adds to the score of the predicted class."""
+        """Return the contribution of each feature to the predicted class's score."""
         model = find_model(request, self._writer)
         table = await self._table(request, model, ("rows",))
         if not model.predicts:
@@ -206,7 +249,7 @@ class RowEndpoints:
 
     @needs("learn", takes=TABLES)
     async def label(self, request: Request) -> Response:
-        """Take labels of rows that were remembered."""
+        """Learn labels of rows that wait for them."""
         model = find_model(request, self._writer)
         table = await self._table(request, model, ("ids", "labels"))
         command = LabelRows(
@@ -216,8 +259,7 @@ class RowEndpoints:
             ids=table.ids or [],
             labels=table.labels,
         )
-        answer = await self._writer.submit(command)
-        return await self._answer(request, answer, command.rows)
+        return await self._submit(request, command)
 
     @needs("learn", takes=TABLES)
     async def learn(self, request: Request) -> Response:
@@ -240,8 +282,7 @@ class RowEndpoints:
             labels=table.labels,
             observe=observe,
         )
-        answer = await self._writer.submit(command)
-        return await self._answer(request, answer, command.rows)
+        return await self._submit(request, command)
 
     @needs("admin", takes=TABLES)
     async def forget(self, request: Request) -> Response:
@@ -254,5 +295,4 @@ class RowEndpoints:
             key=idempotency_key(request),
             ids=table.ids or [],
         )
-        answer = await self._writer.submit(command)
-        return await self._answer(request, answer, command.rows)
+        return await self._submit(request, command)

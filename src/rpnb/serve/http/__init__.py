@@ -1,1 +1,1 @@
-"""What comes in and goes out over HTTP: formats, limits, tokens, description."""
+"""The HTTP layer: formats, limits, access checks, OpenAPI description."""

@@ -1,8 +1,8 @@
-"""Tables as Arrow IPC streams, from untrusted clients and to them.
+"""Reading Arrow IPC streams from untrusted clients, and writing them.
 
 A stream is a sequence of messages: a schema, dictionaries and batches of rows. Their
-metadata say how many rows a batch has and where its buffers are. They are all read
-before anything is decoded, and then one batch after the other is.
+metadata contain the number of rows and the positions of the buffers. All metadata are
+checked before the first batch is decoded; then batches are decoded one by one.
 """
 
 import struct
@@ -21,16 +21,16 @@ from rpnb.core.columns.coding import (
     text_numbers,
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.serve.http.tables import (
+from rpnb.serve.http.request_tables import (
     LONGEST_CHARACTER,
-    LONGEST_TEXT,
     Bytes,
     RequestColumns,
     TableParts,
 )
+from rpnb.serve.label_rules import LONGEST_TEXT
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid
 
-# Types of messages, and places of fields in their tables: Message.fbs and Schema.fbs of
+# Types of messages, and indices of fields in their tables: Message.fbs, Schema.fbs of
 # https://github.com/apache/arrow/tree/main/format.
 _SCHEMA, _DICTIONARY_BATCH, _RECORD_BATCH = 1, 2, 3
 _HEADER_TYPE, _HEADER = 1, 2
@@ -38,11 +38,11 @@ _FIELDS = 1
 _CHILDREN = 5
 _LENGTH, _BUFFERS, _COMPRESSION = 0, 2, 3
 _DATA, _IS_DELTA = 1, 2
-# How batches were compressed before version 5 of the metadata.
+# Mark of compressed batches before version 5 of the metadata.
 _OLD_COMPRESSION = b"ARROW:experimental_compression"
 
 _MOST_MESSAGES = 10_000
-# Columns beside the features: the label, the id, and some that nobody asks for.
+# Columns besides the features: the label, the id, and some that are ignored.
 _MORE_COLUMNS = 1_000
 _BYTES_OF_FIELD = 2_000
 
@@ -65,11 +65,11 @@ def read_arrow(body: Bytes, named: Mapping[str, str], parts: TableParts) -> None
     Parameters
     ----------
     body
-        An Arrow IPC stream without compression.
+        An uncompressed Arrow IPC stream.
     named
-        The column of each part that is no row.
+        Names of the columns of labels and ids, by part.
     parts
-        What is found is added to them.
+        Collector of the parts.
     """
     pa = _pyarrow()
     _check_messages(pa, body, parts)
@@ -78,13 +78,13 @@ def read_arrow(body: Bytes, named: Mapping[str, str], parts: TableParts) -> None
         names = pa.ipc.open_stream(buffer).schema.names
         places = {name: i for i, name in enumerate(names)}
         if len(places) < len(names):
-            raise invalid("the Arrow table has two columns of one name")
+            raise invalid("the Arrow table has two columns with the same name")
         features: list[str] = []
         if "rows" in parts.allowed:
             rest = [name for name in names if name not in named.values()]
             features = _features(places, rest, parts.columns)
         present = {part: name for part, name in named.items() if name in places}
-        # Other columns are not even read.
+        # Other columns are not read.
         read = sorted(places[each] for each in {*present.values(), *features})
         options = pa.ipc.IpcReadOptions(included_fields=read, use_threads=False)
         with pa.ipc.open_stream(buffer, options=options) as reader:
@@ -111,7 +111,7 @@ def _no_stream() -> ApiError:
 def _features(
     places: Mapping[str, int], rest: list[str], columns: RequestColumns
 ) -> list[str]:
-    """Return the columns of the features, in their order."""
+    """Return the names of the feature columns, in the order of the model."""
     if columns.names is not None:
         missing = next((name for name in columns.names if name not in places), None)
         if missing is not None:
@@ -132,7 +132,7 @@ def _check_types(
     features: list[str],
     columns: RequestColumns,
 ) -> None:
-    """Refuse columns of other types than are read."""
+    """Refuse columns of unsupported types."""
     for part, name in present.items():
         if not _is_label(pa, schema.field(name).type):
             raise invalid(f"{part} must be a column of text, integers or booleans")
@@ -144,16 +144,14 @@ def _check_types(
             continue
         if holds == "text":
             if not _is_text(pa, kind):
-                raise invalid(f"column {which} must be one of text", column=which)
+                raise invalid(f"column {which} must have text", column=which)
             continue
         if holds == "date":
             if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
-                raise invalid(
-                    f"column {which} must be one of dates or times", column=which
-                )
+                raise invalid(f"column {which} must have dates or times", column=which)
             continue
         if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-            raise invalid(f"column {which} must be one of numbers", column=which)
+            raise invalid(f"column {which} must have numbers", column=which)
 
 
 def _is_text(pa: Any, kind: Any) -> bool:
@@ -179,13 +177,13 @@ def _is_label(pa: Any, kind: Any) -> bool:
 
 
 class _Table(NamedTuple):
-    """A table of FlatBuffers: https://flatbuffers.dev/internals."""
+    """A FlatBuffers table: https://flatbuffers.dev/internals."""
 
     data: bytes
     place: int
 
     def field(self, index: int) -> int:
-        """Return where a field is, 0 if it is not there."""
+        """Return the position of a field, 0 if it is missing."""
         vtable = self.place - self._number("<i", self.place)
         if 4 + 2 * index >= self._number("<H", vtable):
             return 0
@@ -193,16 +191,16 @@ class _Table(NamedTuple):
         return self.place + offset if offset else 0
 
     def number(self, index: int, kind: str) -> int:
-        """Return a number, 0 if it is not there."""
+        """Return a number, 0 if it is missing."""
         place = self.field(index)
         return self._number(kind, place) if place else 0
 
     def table(self, index: int) -> "_Table":
-        """Return a table that a field points to."""
+        """Return the table that a field points to."""
         return _Table(self.data, self._target(self.field(index)))
 
     def vector(self, index: int) -> tuple[int, int]:
-        """Return where the elements of a vector are, and their number."""
+        """Return the position of the elements of a vector, and their number."""
         place = self.field(index)
         if not place:
             return 0, 0
@@ -225,7 +223,7 @@ class _Table(NamedTuple):
 
 
 def _check_messages(pa: Any, body: Bytes, parts: TableParts) -> None:
-    """Refuse what would take more memory or time than its bytes, by its metadata."""
+    """Check the metadata: decoding must not need far more memory than the bytes."""
     rows = messages = 0
     limits = parts.limits
     try:
@@ -249,7 +247,7 @@ def _check_messages(pa: Any, body: Bytes, parts: TableParts) -> None:
             batch = root.table(_HEADER)
             if kind == _DICTIONARY_BATCH:
                 if batch.number(_IS_DELTA, "<B"):
-                    raise invalid("dictionaries of the Arrow stream must be whole")
+                    raise invalid("the Arrow stream must not have delta dictionaries")
                 batch = batch.table(_DATA)
             n = _check_batch(batch, 0 if message.body is None else message.body.size)
             rows += n if kind == _RECORD_BATCH else 0
@@ -270,7 +268,7 @@ def _compressed() -> ApiError:
 
 
 def _check_schema(schema: _Table, parts: TableParts) -> None:
-    """Refuse too many columns, and columns of columns."""
+    """Refuse too many columns, and nested ones."""
     n = schema.vector(_FIELDS)[1]
     most = parts.limits.max_features + _MORE_COLUMNS
     if n > most:
@@ -284,7 +282,7 @@ def _check_schema(schema: _Table, parts: TableParts) -> None:
 
 
 def _check_batch(batch: _Table, size: int) -> int:
-    """Return the number of rows of a batch, whose buffers lie one after the other."""
+    """Return the number of rows of a batch; its buffers must not overlap."""
     if batch.field(_COMPRESSION):
         raise _compressed()
     place, n = batch.vector(_BUFFERS)
@@ -308,20 +306,20 @@ def _as_list(pa: Any, column: Any, part: str) -> list[Any]:
     coded = pa.types.is_dictionary(column.type)
     values = column.dictionary if coded else column
     if not (pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
-        # Before a text is copied, which may take four times its bytes.
+        # Checked before texts are copied, which may take four times their bytes.
         longest = pa.compute.max(pa.compute.binary_length(values)).as_py() or 0
         if longest > LONGEST_TEXT * LONGEST_CHARACTER:
             raise invalid(f"{part} must have at most {LONGEST_TEXT} characters")
     found: list[Any] = values.to_pylist()
     if coded:
-        # Rows share their texts.
+        # Rows share the texts of the dictionary.
         found.append(None)
         return [found[code] for code in _codes(column).tolist()]
     return found
 
 
 def _codes(column: Any) -> IntArray:
-    """Return the codes of a column with a dictionary, its length for a null."""
+    """Return the codes of a dictionary column; nulls get the dictionary's length."""
     indices = column.indices.cast("int64").fill_null(len(column.dictionary))
     codes: IntArray = indices.to_numpy(zero_copy_only=False)
     return codes
@@ -348,7 +346,7 @@ def _as_rows(batch: Any, names: list[str], parts: TableParts) -> FloatArray:
 
 
 def _as_times(column: Any) -> NDArray[np.datetime64]:
-    """Return dates and times, local ones where they have a zone."""
+    """Return dates and times; those with a time zone as local times."""
     pa = _pyarrow()
     zone = getattr(column.type, "tz", None)
     times = column.cast(pa.timestamp("us", zone), safe=False).to_pylist()
@@ -356,7 +354,7 @@ def _as_times(column: Any) -> NDArray[np.datetime64]:
 
 
 def _as_texts(column: Any, parts: TableParts) -> FloatArray:
-    """Return hashed words of texts; a text that rows share is read once."""
+    """Return the hashed words of texts; shared texts are read once."""
     coded = hasattr(column, "dictionary")
     values = column.dictionary if coded else column
     parts.memory.add(LONGEST_CHARACTER * values.nbytes + 8 * TEXT_WIDTH * len(values))
@@ -367,11 +365,13 @@ def _as_texts(column: Any, parts: TableParts) -> FloatArray:
 
 
 def _as_categories(column: Any, parts: TableParts) -> FloatArray:
-    """Return the numbers of categories; a text that rows share is read once."""
+    """Return the codes of categories; shared texts are read once."""
     coded = hasattr(column, "dictionary")
     values = column.dictionary if coded else column
     parts.memory.add(LONGEST_CHARACTER * values.nbytes)
-    numbers = category_numbers(values.to_pylist())
+    listed = values.to_pylist()
+    numbers = category_numbers(listed)
+    parts.note_categories(numbers, listed)
     return np.append(numbers, np.nan)[_codes(column)] if coded else numbers
 
 

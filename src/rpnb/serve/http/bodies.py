@@ -1,4 +1,4 @@
-"""Bodies of requests as they arrive: how large, how slow, and how many at a time."""
+"""Reading request bodies, with limits on their size, time and number."""
 
 import asyncio
 import time
@@ -10,20 +10,20 @@ from rpnb.serve.limits import ApiError, Limits, beyond
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
-# A sender that was silent for so long, in seconds, makes room for another one.
-_SILENT = 0.5
-# A body has some room to grow.
+# A client that has been silent for so many seconds may be cut off for another one.
+_SILENT_SECONDS = 0.5
+# Memory of a body that grows, relative to its bytes.
 _OVERHEAD = 1.25
 
 
 def has_body(headers: Mapping[bytes, bytes]) -> bool:
-    """Return whether a request has a body, by its headers."""
+    """Return whether a request has a body, according to its headers."""
     length = headers.get(b"content-length", b"0")
     return b"transfer-encoding" in headers or length.strip(b"0") != b""
 
 
 class _Sender:
-    """Somebody whose body is arriving."""
+    """A client whose request body is arriving."""
 
     def __init__(self) -> None:
         self.heard = time.monotonic()
@@ -37,8 +37,8 @@ class Bodies:
     Parameters
     ----------
     limits
-        Limits of the service. If there are too many senders, the one that has been
-        silent longest makes room.
+        Limits of the service. If too many bodies are arriving, the client that has been
+        silent longest is cut off.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -48,7 +48,7 @@ class Bodies:
     async def read(
         self, headers: Mapping[bytes, bytes], receive: Receive, memory: MemoryCharge
     ) -> bytearray:
-        """Return the body of a request, which must be small and come in time."""
+        """Return the body of a request; refuse one that is too large or too slow."""
         largest = self._limits.max_bytes
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > largest:
@@ -90,7 +90,7 @@ class Bodies:
     async def _next(
         self, sender: _Sender, receive: Receive
     ) -> MutableMapping[str, Any]:
-        """Return the next part of a body, unless it takes too long."""
+        """Return the next part of a body, or raise 408 if it takes too long."""
         coming = asyncio.ensure_future(receive())
         await asyncio.wait(
             (coming, sender.cut),
@@ -103,14 +103,14 @@ class Bodies:
         raise _late()
 
     def _make_room(self) -> None:
-        """Cut the sender that was silent longest if there are too many."""
+        """Cut off the client that has been silent longest if there are too many."""
         if len(self._senders) < self._limits.max_in_flight:
             return
         slowest = min(self._senders, key=lambda each: each.heard)
-        if time.monotonic() - slowest.heard < _SILENT:
+        if time.monotonic() - slowest.heard < _SILENT_SECONDS:
             raise ApiError(
                 *(503, "too_many"),
-                "too many bodies arrive at a time: max_in_flight is "
+                "too many request bodies are arriving: max_in_flight is "
                 f"{self._limits.max_in_flight}",
             )
         self._senders.discard(slowest)

@@ -9,12 +9,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic_core import to_json
-
 from rpnb.serve.http.arrow import read_arrow, write_arrow
 from rpnb.serve.http.json_tables import SINGULAR, read_json, read_lines
+from rpnb.serve.http.json_text import dump_json
 from rpnb.serve.http.memory import MemoryCharge
-from rpnb.serve.http.tables import Bytes, RequestColumns, Table, TableParts
+from rpnb.serve.http.request_tables import Bytes, RequestColumns, Table, TableParts
 from rpnb.serve.limits import ApiError, Limits
 
 JSON = "application/json"
@@ -24,7 +23,7 @@ BINARY = "application/octet-stream"
 #: Media types of a table of rows.
 TABLES = (JSON, NDJSON, ARROW)
 
-# Rows of an answer that are written at once: the interpreter is free between them.
+# Rows of an answer that are written at a time; other threads run in between.
 _ROWS_AT_ONCE = 512
 
 
@@ -50,17 +49,17 @@ def read_table(
     Parameters
     ----------
     body, content_type
-        As received.
+        Body and Content-Type header of the request.
     wanted, optional
-        The parts that must be there, and those that may be.
+        Required and optional parts.
     columns
-        The model's features.
+        Features of the model.
     limits
-        Of rows and values.
+        Limits of the service.
     label_column, id_column
         Names of these columns in an Arrow table.
     memory
-        What is decoded is charged to it.
+        Memory charge of the request.
     """
     kind = media_type(content_type)
     parts = TableParts(wanted, optional, columns, limits, memory or MemoryCharge())
@@ -84,13 +83,13 @@ def read_table(
 
 
 def write_answer(answer: Mapping[str, Any], accept: str) -> tuple[bytes, str]:
-    """Return an answer as bytes, and their media type, as the client prefers.
+    """Return an answer as bytes, with a media type that the client accepts.
 
-    Lists in the answer are columns of equal length; anything else is left out of
-    NDJSON and Arrow answers.
+    Lists in the answer are columns of equal length. NDJSON and Arrow answers contain
+    only those.
     """
     if ARROW not in accept and NDJSON not in accept:
-        return dump_json(answer), JSON
+        return dump_answer(answer), JSON
     lists = {name: value for name, value in answer.items() if isinstance(value, list)}
     for name in ("classes", "features"):
         lists.pop(name, None)
@@ -100,25 +99,25 @@ def write_answer(answer: Mapping[str, Any], accept: str) -> tuple[bytes, str]:
     return _lines(columns), NDJSON
 
 
-def dump_json(answer: Mapping[str, Any]) -> bytes:
-    """Return an answer as a JSON text; long lists are written part by part."""
+def dump_answer(answer: Mapping[str, Any]) -> bytes:
+    """Return an answer as JSON; long lists are written in parts."""
     longest = max((len(v) for v in answer.values() if isinstance(v, list)), default=0)
     if longest <= _ROWS_AT_ONCE:
-        return to_json(answer)
+        return dump_json(answer)
     fields = []
     for name, value in answer.items():
         text = (
-            to_json(value) if not isinstance(value, list) else b"".join(_items(value))
+            dump_json(value) if not isinstance(value, list) else b"".join(_items(value))
         )
-        fields.append(to_json(name) + b":" + text)
+        fields.append(dump_json(name) + b":" + text)
     return b"{" + b",".join(fields) + b"}"
 
 
 def _items(values: list[Any]) -> Iterator[bytes]:
-    """Yield the JSON text of a list in parts."""
+    """Yield the JSON of a list in parts."""
     before = b"["
     for start in range(0, len(values), _ROWS_AT_ONCE):
-        yield before + to_json(values[start : start + _ROWS_AT_ONCE])[1:-1]
+        yield before + dump_json(values[start : start + _ROWS_AT_ONCE])[1:-1]
         before = b","
     yield b"[]" if not values else b"]"
 
@@ -126,5 +125,5 @@ def _items(values: list[Any]) -> Iterator[bytes]:
 def _lines(columns: dict[str, list[Any]]) -> bytes:
     names = list(columns)
     rows = zip(*columns.values(), strict=True)
-    lines = [to_json(dict(zip(names, row, strict=True))) for row in rows]
+    lines = [dump_json(dict(zip(names, row, strict=True))) for row in rows]
     return b"\n".join([*lines, b""])

@@ -1,4 +1,4 @@
-"""What stands before every endpoint: limits, tokens, time-outs, headers, errors."""
+"""The ASGI layer before every endpoint: limits, tokens, time-outs, headers, errors."""
 
 import asyncio
 import logging
@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, final
 from urllib.parse import quote
 
-from fastapi import FastAPI, Request
-from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.routing import Router
 
 from rpnb.serve.http.bodies import Bodies, Receive, has_body
 from rpnb.serve.http.headers import (
@@ -19,8 +19,9 @@ from rpnb.serve.http.headers import (
     check_origin,
     read_headers,
 )
+from rpnb.serve.http.json_text import dump_json
 from rpnb.serve.http.memory import MemoryBudget, MemoryCharge
-from rpnb.serve.http.routes import OPEN, Access, Routes
+from rpnb.serve.http.routes import OPEN, Access, App, Routes
 from rpnb.serve.limits import ApiError, Limits, unavailable
 from rpnb.serve.metrics import Metrics
 from rpnb.serve.tokens import Tokens
@@ -43,64 +44,66 @@ _HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 ]
-# Bytes of an answer that are handed over at once; then those before must be on the way.
-_AT_ONCE = 2**17
-# Seconds of a turn of the event loop in which requests begin to be answered, and how
-# many of those that wait for the next one do so then.
-_TURN, _PER_TURN = 0.02, 16
-# The status of a request whose client has gone, in logs and figures.
-_NOBODY = 499
+# Bytes of a response that are sent at a time.
+_CHUNK_BYTES = 2**17
+# Seconds of an event-loop iteration after which further requests wait for the next one,
+# and how many waiting requests begin in each.
+_ITERATION_SECONDS, _PER_ITERATION = 0.02, 16
+# Status in logs and metrics of a request whose client has disconnected.
+_CLIENT_GONE = 499
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 @final
 class Guard:
-    """An ASGI application: the endpoints of another one, guarded.
+    """The ASGI application: every request passes here before its endpoint.
 
     Parameters
     ----------
     app
-        The application, which is told of the start and the stop.
-    limits, tokens, metrics
-        Of the service. Without tokens nobody is refused, but only requests that name
-        this machine as their host are answered: a page of another site cannot reach
-        the service through a name of its own. Nor can it send requests of its own,
-        with or without tokens.
+        Routes and lifespan of the application.
+    limits, metrics
+        Limits and metrics of the service.
+    tokens
+        Tokens of the service. Without tokens, only requests whose Host names this
+        machine are answered, so that a web page cannot reach the service through
+        another name. Requests from pages of other origins are always refused.
     log_requests
-        Whether each request is logged, not only failures.
+        Whether to log each request, not only failures.
     """
 
     def __init__(
         self,
-        app: FastAPI,
+        app: App,
         limits: Limits,
         tokens: Tokens | None,
         metrics: Metrics,
         *,
         log_requests: bool = False,
     ) -> None:
-        self._app, self._limits, self._tokens = app, limits, tokens
+        self._limits, self._tokens = limits, tokens
         self._routes = Routes(app.routes)
+        self._lifespan = Router(lifespan=app.lifespan).lifespan
         self._metrics, self._log_requests = metrics, log_requests
         self.in_flight = 0
-        """Requests of any kind."""
+        """number of requests that are being answered"""
         self.memory = MemoryBudget(limits.max_memory)
         self._bodies = Bodies(limits)
         self._turns = _Turns()
-        self._places = {
-            False: _Places("max_in_flight", limits.max_in_flight),
-            True: _Places("max_open", limits.max_open),
+        self._concurrency = {
+            False: _ConcurrencyLimit("max_in_flight", limits.max_in_flight),
+            True: _ConcurrencyLimit("max_open", limits.max_open),
         }
         metrics.in_flight.set_function(lambda: self.in_flight)
         metrics.memory.set_function(lambda: self.memory.used)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
+        if scope["type"] == "lifespan":
+            await self._lifespan(scope, receive, send)
             return
         started = time.perf_counter()
-        answer = _Answer(scope, send, self._limits)
+        answer = _Response(scope, send, self._limits)
         memory = scope["memory"] = MemoryCharge(self.memory)
         self.in_flight += 1
         try:
@@ -112,11 +115,11 @@ class Guard:
         except Exception:
             log.exception("a request failed", extra={"method": scope["method"]})
             await answer.refuse(
-                ApiError(500, "internal", "something went wrong; the log has more")
+                ApiError(500, "internal", "internal error; see the log of the service")
             )
         finally:
             self.in_flight -= 1
-            # The connection keeps the scope of its last request while it is open.
+            # An open connection keeps the scope of its last request.
             scope.pop("body", None)
             memory.release()
             seconds = time.perf_counter() - started
@@ -134,7 +137,10 @@ class Guard:
                     },
                 )
 
-    async def _answer(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+    async def _answer(
+        self, scope: Scope, receive: Receive, answer: "_Response"
+    ) -> None:
+        """Check a request, read its body, and call its endpoint."""
         headers = read_headers(scope["headers"])
         answer.unread = has_body(headers)
         host = check_host(headers)
@@ -151,14 +157,14 @@ class Guard:
             answer.unread = False
         elif answer.unread:
             raise ApiError(413, "body", "this address takes no body")
-        # Read from there: `Request.body` would copy it.
+        # Endpoints read it from the scope: `Request.body` would copy it.
         scope["body"] = body
         request = Request(scope, receive)
         if access.live:
             response = await route.endpoint(request)
             await response(scope, receive, answer.send)
             return
-        with self._places[access.scope == OPEN]:
+        with self._concurrency[access.scope == OPEN]:
             if access.scope != OPEN:
                 await self._turns.take()
             try:
@@ -187,14 +193,14 @@ class Guard:
             self._tokens.find(secret.strip()) if scheme.lower() == "bearer" else None
         )
         if token is None:
-            raise ApiError(401, "token", "a token is needed: Authorization: Bearer …")
+            raise ApiError(401, "token", "a token is required: Authorization: Bearer …")
         if access.scope not in token.scopes:
             raise ApiError(403, "scope", f"the token has no scope {access.scope}")
 
 
 @final
-class _Places:
-    """A number of requests at a time."""
+class _ConcurrencyLimit:
+    """Refuses requests beyond a number of concurrent ones."""
 
     def __init__(self, name: str, most: int) -> None:
         self._name, self._most, self._taken = name, most, 0
@@ -203,7 +209,7 @@ class _Places:
         if self._taken >= self._most:
             raise ApiError(
                 *(503, "too_many"),
-                f"too many requests at a time: {self._name} is {self._most}",
+                f"too many concurrent requests: {self._name} is {self._most}",
             )
         self._taken += 1
 
@@ -213,9 +219,9 @@ class _Places:
 
 @final
 class _Turns:
-    """Some requests per turn of the event loop, so that a flood delays nobody else.
+    """Starts a few requests per iteration of the event loop, to spread a flood.
 
-    Those that are open, such as the health, need no turn.
+    Open routes such as the health check do not wait for a turn.
     """
 
     def __init__(self) -> None:
@@ -223,23 +229,23 @@ class _Turns:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def take(self) -> None:
-        """Wait until it is a request's turn."""
+        """Wait until a request may start."""
         now = time.perf_counter()
         if self._began is None:
             self._began = now
             asyncio.get_running_loop().call_soon(self._next_turn)
-        if now - self._began < _TURN and not self._waiting:
+        if now - self._began < _ITERATION_SECONDS and not self._waiting:
             return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         await turn
 
     def _next_turn(self) -> None:
-        """Let some go on after what has arrived meanwhile."""
+        """Start some of the waiting requests in the next iteration."""
         self._began = None
-        for _ in range(min(len(self._waiting), _PER_TURN)):
+        for _ in range(min(len(self._waiting), _PER_ITERATION)):
             turn = self._waiting.popleft()
-            if not turn.done():  # the client may have gone
+            if not turn.done():  # the client may have disconnected
                 turn.set_result(None)
         if self._waiting:
             self._began = time.perf_counter()
@@ -247,21 +253,21 @@ class _Turns:
 
 
 @final
-class _Answer:
-    """The answer to a request, as it is sent."""
+class _Response:
+    """Sends the response to a request."""
 
     def __init__(self, scope: Scope, send: Send, limits: Limits) -> None:
         self._scope, self._send, self._limits = scope, send, limits
         self.status = 0
-        """HTTP status, 0 before the answer begins."""
+        """HTTP status, 0 before the response begins"""
         self.unread = False
-        """Whether the request has a body that nobody has read."""
+        """whether the request has a body that was not read"""
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
-        """Send a message of ASGI: headers are added, long bodies go part by part."""
+        """Send an ASGI message, with security headers, and long bodies in parts."""
         connection = self._scope.get("connection")
         if connection is not None and connection.gone():
-            self.status = self.status or _NOBODY
+            self.status = self.status or _CLIENT_GONE
             return
         if message["type"] == "http.response.start":
             self.status = message["status"]
@@ -270,11 +276,11 @@ class _Answer:
             return
         body = message.get("body", b"")
         more = message.get("more_body", False)
-        last = max(0, len(body) - 1) // _AT_ONCE * _AT_ONCE
+        last = max(0, len(body) - 1) // _CHUNK_BYTES * _CHUNK_BYTES
         try:
-            for start in range(0, last + 1, _AT_ONCE):
-                part = body[start : start + _AT_ONCE] if last else body
-                # The server waits here until what was sent before is on the way.
+            for start in range(0, last + 1, _CHUNK_BYTES):
+                part = body[start : start + _CHUNK_BYTES] if last else body
+                # The server waits here until earlier parts have been sent.
                 async with asyncio.timeout(self._limits.body_seconds):
                     await self._send(
                         {**message, "body": part, "more_body": more or start < last}
@@ -283,13 +289,13 @@ class _Answer:
             self._abort()
 
     def _abort(self) -> None:
-        """End a connection whose client does not read its answer."""
+        """Close the connection of a client that does not read its response."""
         connection = self._scope.get("connection")
         if connection is not None:
             connection.cut()
 
     async def refuse(self, error: ApiError) -> None:
-        """Send an error as JSON, unless the answer has begun."""
+        """Send an error as JSON, unless the response has begun."""
         if self.status:
             self._abort()
             return
@@ -304,4 +310,4 @@ class _Answer:
         await self.send(
             {"type": "http.response.start", "status": error.status, "headers": headers}
         )
-        await self.send({"type": "http.response.body", "body": to_json(error.body())})
+        await self.send({"type": "http.response.body", "body": dump_json(error.body())})

@@ -1,8 +1,9 @@
-"""Headers that say who asks: requests that a page of another site has forged.
+"""Checks of headers against cross-site request forgery.
 
-A browser lets any page send some requests anywhere, without asking: a POST of a form,
-of plain text, or without a content type (`fetch` with mode "no-cors", `sendBeacon`). It
-adds `Origin` and `Sec-Fetch-Site`, which pages cannot change. Programs send neither.
+Browsers let any page send some requests to other sites without a preflight: a POST of a
+form, of plain text, or without a content type (`fetch` with mode "no-cors",
+`sendBeacon`). They add `Origin` and `Sec-Fetch-Site`, which pages cannot change. Other
+clients send neither.
 """
 
 import ipaddress
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from rpnb.serve.http.routes import OPEN, Access
 from rpnb.serve.limits import ApiError
 
-# Of these, two would be read differently by different programs.
+# Headers that must occur once: programs differ in which of two they read.
 _ONCE = frozenset(
     (
         *(b"host", b"origin", b"authorization", b"content-type", b"content-length"),
@@ -31,19 +32,19 @@ Authority = tuple[str, int | None]
 
 
 def read_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Return headers by name; refuse two of one name where only one is read."""
+    """Return headers by name; refuse duplicates of those that must be unique."""
     found: dict[bytes, bytes] = {}
     for name, value in headers:
         if name in found and name in _ONCE:
             raise ApiError(
-                400, "headers", f"the header {name.decode()} must be there only once"
+                400, "headers", f"the header {name.decode()} must occur only once"
             )
         found[name] = value
     return found
 
 
 def read_authority(text: str) -> Authority | None:
-    """Return the name, in lower case, and the port of an authority, None if it is none.
+    """Return the lower-case name and the port of an authority; None if malformed.
 
     >>> read_authority("LocalHost:8000")
     ('localhost', 8000)
@@ -65,18 +66,20 @@ def read_authority(text: str) -> Authority | None:
 
 
 def check_host(headers: Mapping[bytes, bytes]) -> Authority:
-    """Return the host that a request names, or refuse what is no host."""
+    """Return the host of a request, or refuse a malformed one."""
     given = headers.get(b"host")
     host = None if given is None else read_authority(given.decode("latin-1"))
     if host is None:
-        raise ApiError(400, "host", "the header Host must be a name and maybe a port")
+        raise ApiError(
+            400, "host", "the header Host must be a name with an optional port"
+        )
     return host
 
 
 def check_origin(
     method: str, headers: Mapping[bytes, bytes], host: Authority, access: Access
 ) -> None:
-    """Refuse requests of pages of another origin, but for links to what is open."""
+    """Refuse requests from pages of other origins, except links to open routes."""
     site = headers.get(b"sec-fetch-site")
     if site is not None and site not in _OWN_SITES:
         link = (
@@ -100,11 +103,11 @@ def check_origin(
 
 
 def _foreign() -> ApiError:
-    return ApiError(403, "origin", "requests of pages of other origins are refused")
+    return ApiError(403, "origin", "requests from pages of other origins are refused")
 
 
 def check_content_type(headers: Mapping[bytes, bytes], access: Access) -> None:
-    """Refuse a body of another kind than those that an endpoint takes."""
+    """Refuse a body whose media type the endpoint does not accept."""
     given = headers.get(b"content-type", b"").decode("latin-1")
     if given.partition(";")[0].strip().lower() not in access.takes:
         raise ApiError(

@@ -1,8 +1,8 @@
-"""Tables as JSON and as NDJSON, from untrusted clients, read part by part.
+"""Reading tables in JSON and NDJSON from untrusted clients, part by part.
 
-A parser of Python objects takes up to 30 bytes of memory per byte of text, and lets
-nobody else run meanwhile. So long arrays are cut between their elements, and parsed
-some 100 kB at a time, each part being checked before the next one is parsed.
+Parsing JSON to Python objects takes up to 30 bytes of memory per byte of text, and
+blocks other threads. So long arrays are split between their elements and parsed about
+100 kB at a time; each part is checked before the next one is parsed.
 """
 
 import re
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from pydantic_core import from_json
 
-from rpnb.serve.http.tables import Bytes, TableParts
+from rpnb.serve.http.json_text import load_json
+from rpnb.serve.http.request_tables import Bytes, TableParts
 from rpnb.serve.limits import ApiError, beyond, invalid
 
-#: Part of a request whose name in NDJSON and in answers by rows is another.
+#: Names of lists in NDJSON, for requests and answers.
 SINGULAR = {
     "rows": "row",
     "labels": "label",
@@ -28,9 +28,9 @@ SINGULAR = {
 
 _AT_ONCE = 2**17
 _LINES_AT_ONCE = 1_000
-# Characters of a number with the name of its feature, each of which may be escaped.
+# Characters of a value with the name of its feature, all of them escaped.
 _LONGEST_VALUE = 2_000
-# Of a text that is parsed whole: lists, objects and values in it.
+# Most lists, objects and values in a text that is parsed as a whole.
 _MOST_VALUES = 250_000
 
 _SPACE = re.compile(rb"[ \t\n\r]*")
@@ -43,18 +43,10 @@ for _byte, _depth in ((b"[", 1), (b"{", 1), (b"]", -1), (b"}", -1)):
 
 
 def parse_json(body: Bytes) -> Any:
-    """Return the value of a JSON text of few values; NaN and infinities are no JSON."""
+    """Return the value of a JSON text, which must not have too many values."""
     if sum(map(body.count, (b"[", b"{", b","))) > _MOST_VALUES:
         raise beyond("their largest number", _MOST_VALUES, "the JSON is too long")
-    return _parse(body)
-
-
-def _parse(text: Bytes) -> Any:
-    try:
-        return from_json(text, allow_inf_nan=False, cache_strings="keys")
-    except ValueError as error:
-        # The parser says what it expected and where, and repeats nothing.
-        raise invalid(f"the body is not JSON: {error}") from None
+    return load_json(body)
 
 
 # JSON
@@ -63,7 +55,7 @@ def _parse(text: Bytes) -> Any:
 def read_json(body: Bytes, parts: TableParts) -> None:
     """Read an object of lists."""
     if len(body) <= _AT_ONCE:
-        value = _parse(body)
+        value = load_json(body)
         if not isinstance(value, dict):
             raise invalid("the body must be a JSON object")
         if not value.keys() <= set(parts.allowed):
@@ -81,7 +73,7 @@ def _other_fields(parts: TableParts) -> ApiError:
 
 
 class _LongObject:
-    """An object of long lists, read from the first byte to the last."""
+    """Reads a JSON object of long lists from the first byte to the last."""
 
     def __init__(self, body: Bytes, parts: TableParts) -> None:
         self._body, self._parts, self._at = body, parts, 0
@@ -102,15 +94,15 @@ class _LongObject:
                 break
         self._space()
         if self._at != len(self._body):
-            raise self._wrong("nothing after the object")
+            raise self._wrong("the end")
 
     def _space(self) -> None:
         found = _SPACE.match(self._body, self._at)
-        assert found is not None  # noqa: S101 - it matches nothing as well
+        assert found is not None  # noqa: S101 - it also matches the empty string
         self._at = found.end()
 
     def _next(self, one_of: bytes) -> bytes:
-        """Return the next byte, after spaces, which must be one of some."""
+        """Return the next byte after white space, which must be one of `one_of`."""
         self._space()
         byte = bytes(self._body[self._at : self._at + 1])
         if not byte or byte not in one_of:
@@ -126,7 +118,7 @@ class _LongObject:
         found = _KEY.match(self._body, self._at)
         if found is None:
             raise self._wrong("the name of a field")
-        name = _parse(found[0])
+        name = load_json(found[0])
         self._at = found.end()
         self._next(b":")
         if name not in self._parts.allowed:
@@ -145,12 +137,12 @@ class _LongObject:
         self._at = found.end()
 
     def _elements(self, part: str) -> None:
-        """Read the elements of a list, which begins here, some at a time."""
+        """Read the elements of the list that begins here, some at a time."""
         first, ended = True, False
         while not ended:
             size, n, ended = self._cut(part)
             text = self._body[self._at : self._at + size]
-            values = _parse(b"[" + text + b"]")
+            values = load_json(b"[" + text + b"]")
             if len(values) != n and not (first and ended and n == 1):
                 raise self._wrong("a value")
             self._parts.add(part, values)
@@ -160,7 +152,7 @@ class _LongObject:
     def _cut(self, part: str) -> tuple[int, int, bool]:
         """Return the size of the next elements, their number, and if the list ends.
 
-        Elements of a part are cut where a comma is outside of texts and brackets.
+        Elements are split at commas outside of strings and brackets.
         """
         size = _AT_ONCE
         while True:
@@ -184,13 +176,13 @@ class _LongObject:
             if self._at + size >= len(self._body):
                 self._at = len(self._body)
                 raise self._wrong("]")
-            # One element longer than that: a row, which has a value per feature.
+            # An element is longer than that: only a row with many features may be.
             p = self._parts.columns.p
             too_many = np.count_nonzero(commas) > p or depth.max() > 1
             longest = p * _LONGEST_VALUE + self._parts.columns.longest_text
             if part != "rows" or too_many or size > longest:
                 row = self._parts.counts.get(part, 0)
-                raise invalid(f"{part}: number {row} is too long", row=row)
+                raise invalid(f"element {row} of {part} is too long", row=row)
             self._parts.memory.add(size)
             size *= 2
 
@@ -199,7 +191,7 @@ class _LongObject:
 
 
 def read_lines(body: Bytes, parts: TableParts) -> None:
-    """Read one object per line that is not empty."""
+    """Read one object per nonempty line."""
     fields = {SINGULAR[part]: part for part in parts.allowed}
     found: dict[str, list[Any]] = {}
     present: set[str] = set()
@@ -213,10 +205,7 @@ def read_lines(body: Bytes, parts: TableParts) -> None:
             if too_many or stop - start > _AT_ONCE + p * _LONGEST_VALUE + texts:
                 raise invalid(f"line {i} is too long", row=i)
         line = body[start:stop]
-        try:
-            value = from_json(line, allow_inf_nan=False, cache_strings="keys")
-        except ValueError:
-            raise invalid(f"line {i} is not JSON", row=i) from None
+        value = load_json(line, f"line {i}", i)
         if not isinstance(value, dict) or not value.keys() <= fields.keys():
             raise invalid(
                 f"line {i} must be an object with no other fields than "
@@ -237,7 +226,7 @@ def read_lines(body: Bytes, parts: TableParts) -> None:
 
 
 def _lines(body: Bytes) -> Iterator[tuple[int, int]]:
-    """Yield where lines that are not empty begin and end; nobody waits long."""
+    """Yield start and end of nonempty lines, in short steps for other threads."""
     start = 0
     while start < len(body):
         stop = body.rfind(b"\n", start, start + _AT_ONCE)

@@ -1,9 +1,8 @@
-"""One budget of memory for all requests in flight.
+"""A common memory budget for all requests in flight.
 
-A request charges what it is about to take before that is allocated: its body as it
-arrives, rows as they are decoded, answers. What does not fit beside the others is
-answered 503, what would never fit 413. Charges are upper bounds by size, and end with
-the request.
+A request charges memory before it allocates it: for its body as it arrives, rows as
+they are decoded, answers. It gets a 503 if that does not fit with the other requests,
+and a 413 if it never would. Charges are upper bounds, and end with the request.
 """
 
 import threading
@@ -14,12 +13,12 @@ from rpnb.serve.limits import ApiError, beyond
 
 @final
 class MemoryBudget:
-    """Bytes that all requests in flight may take together.
+    """Memory budget of all requests in flight.
 
     Parameters
     ----------
     total
-        The limit, in bytes.
+        Limit in bytes.
     """
 
     def __init__(self, total: int) -> None:
@@ -27,27 +26,27 @@ class MemoryBudget:
         self._lock = threading.Lock()
 
     def change(self, own: int, more: int) -> None:
-        """Add bytes for a request that has charged `own` so far, or refuse."""
+        """Charge more bytes for a request that has charged `own` so far, or refuse."""
         if own + more > self.total:
             raise beyond("max_memory", self.total, "the request takes too much memory")
         with self._lock:
             if more > 0 and self.used + more > self.total:
                 raise ApiError(
                     *(503, "memory"),
-                    "the requests of this moment take all memory that they may: "
-                    f"max_memory is {self.total:g}",
+                    "concurrent requests use all memory that they may: max_memory is "
+                    f"{self.total:g}",
                 )
             self.used += more
 
 
 @final
 class MemoryCharge:
-    """What one request has charged.
+    """Memory charged by one request.
 
     Parameters
     ----------
     budget
-        The budget of the service; None for work that nobody has asked for.
+        Budget of the service; None for work without a request.
     """
 
     def __init__(self, budget: MemoryBudget | None = None) -> None:
@@ -56,7 +55,7 @@ class MemoryCharge:
     def add(self, count: float) -> None:
         """Charge bytes before they are allocated; raise 413 or 503 if they do not fit.
 
-        Any thread may call it.
+        Safe to call from any thread.
         """
         if self._budget is not None:
             more = int(count)
@@ -64,7 +63,7 @@ class MemoryCharge:
             self._own += more
 
     def release(self) -> None:
-        """Give everything back: the request has ended."""
+        """Release all charges of the request."""
         if self._budget is not None:
             self._budget.change(self._own, -self._own)
             self._own = 0

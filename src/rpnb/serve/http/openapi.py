@@ -1,18 +1,22 @@
-"""The OpenAPI description: schemas and examples of requests and answers."""
+"""The OpenAPI description, with schemas and examples of requests and answers."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from rpnb._version import __version__
 from rpnb.estimators.registry import DEFAULT, learners
+from rpnb.serve.http.routes import Route
 
-DESCRIPTION = """Predict now, learn when the label comes.
+_DESCRIPTION = """Predict now, learn when the label arrives.
 
 A row that is predicted with `remember=true` waits for its label; `labels` takes labels
-by id, late, in any order. Whatever is acknowledged is on the disk. Send an
-`Idempotency-Key` with a request that changes something, and repeat it as often as
-needed: it is carried out once.
+by id, late and in any order. Acknowledged requests are on disk. Send an
+`Idempotency-Key` with a request that changes something to repeat it safely: it is
+carried out once.
 
-Many rows go into one request, as JSON, NDJSON (`application/x-ndjson`) or an Arrow IPC
-stream (`application/vnd.apache.arrow.stream`); `Accept` chooses the form of the answer.
+A request may have many rows, as JSON, NDJSON (`application/x-ndjson`) or an Arrow IPC
+stream (`application/vnd.apache.arrow.stream`); `Accept` chooses the format of the
+answer.
 """
 
 Schema = dict[str, Any]
@@ -37,7 +41,7 @@ _LABEL: Schema = {
         {"type": "boolean"},
     ]
 }
-# Text in columns of categories and of text, and dates as ISO 8601 has them.
+# Strings are for columns of categories and text, and for dates in ISO 8601.
 _VALUE: Schema = {"type": ["number", "string", "boolean", "null"]}
 _ROW: Schema = {
     "oneOf": [
@@ -54,6 +58,7 @@ _NEW_CLASSES: Schema = {
     "enum": ["accept", "refuse"],
     "default": "accept",
 }
+_FLAG: Schema = {"type": "boolean", "default": False}
 _NAME: Schema = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"}
 
 _ERROR = _object(
@@ -85,12 +90,21 @@ _MODEL = _object(
         "problem": {"type": ["string", "null"]},
         "degraded": {"type": "boolean"},
         "set_aside": _COUNT,
+        "class_mix": {
+            "type": ["object", "null"],
+            "properties": {"share": _SHARE, "mix": _list({"type": "array"})},
+        },
+        "created": {"type": "number"},
+        "applied": _COUNT,
+        "predicted": _COUNT,
         "learned": _COUNT,
         "scored": _COUNT,
         "waiting": _COUNT,
         "expired": _COUNT,
         "error": _SHARE,
         "window_error": _SHARE,
+        "references": {"type": "object", "additionalProperties": _SHARE},
+        "alarms": _COUNT,
     }
 )
 _EXAMPLE_ROWS = [{"width": 5.1, "height": 3.5}, {"width": 6.3, "height": 2.9}]
@@ -104,6 +118,7 @@ _CREATE = _object(
         "date_features": _list({"type": ["string", "integer"]}),
         "classes": _list(_LABEL, minItems=1),
         "new_classes": _NEW_CLASSES,
+        "correct_class_mix": _FLAG,
     },
     ["name"],
 )
@@ -141,7 +156,7 @@ _CONTENDER = _object(
 )
 _VERSIONS = _list(_object({**_NAMED_EVENT["properties"], "learner": _NAME}))
 
-#: Of each operation: schema and example of the request, and of the answer.
+# For each operation: schema and example of the request, and of the answer.
 _OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
     ("GET", "/v1/learners"): (None, None, {"type": "object"}, None),
     ("GET", "/v1/models"): (None, None, _object({"models": _list(_MODEL)}), None),
@@ -149,7 +164,7 @@ _OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
         _CREATE,
         {
             "name": "leaves",
-            "learner": "RPNB",  # gives the reasons of the examples below
+            "learner": "RPNB",  # its reasons are those of the examples below
             "parameters": {"random_state": 0},
             "features": ["width", "height"],
             "classes": ["oak", "elm"],
@@ -343,7 +358,6 @@ _OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
     ("GET", "/healthz"): (None, None, {"type": "object"}, None),
     ("GET", "/readyz"): (None, None, {"type": "object"}, None),
 }
-_FLAG: Schema = {"type": "boolean", "default": False}
 _TABLES = [
     ("POST", f"{_ONE}/{action}")
     for action in ("predict", "explain", "ask", "learn", "observe")
@@ -352,82 +366,103 @@ _LABELLED = [("POST", f"{_ONE}/{action}") for action in ("labels", "learn", "obs
 _WITH_IDS = [
     ("POST", f"{_ONE}/{action}") for action in ("predict", "ask", "labels", "forget")
 ]
-#: Parameters of queries: the operations that have them, what they do, their schema.
+# Query parameters: their operations, description and schema.
 _QUERY: dict[str, tuple[list[tuple[str, str]], str, Schema]] = {
     "remember": (
         [("POST", f"{_ONE}/predict")],
-        "Whether the rows wait for their labels.",
+        "Whether to keep the rows until their labels arrive.",
         _FLAG,
     ),
     "probabilities": (
         [("POST", f"{_ONE}/predict"), ("POST", f"{_ONE}/ask")],
-        "Whether to answer with the probabilities of all classes.",
+        "Whether to return the probabilities of all classes.",
         _FLAG,
     ),
     "budget": (
         [("POST", f"{_ONE}/ask")],
-        "Share of the rows to ask for.",
+        "Share of the rows whose labels to ask for.",
         {"type": "number", "minimum": 1e-6, "maximum": 1, "default": 0.05},
     ),
     "random_share": (
         [("POST", f"{_ONE}/ask")],
-        "Share of the odds of being asked for that every row has alike.",
+        "Share of the odds of being asked for that is the same for all rows.",
         {"type": "number", "minimum": 0.01, "maximum": 1, "default": 0.2},
     ),
     "limit": (
         [("GET", f"{_ONE}/ask")],
-        "The most rows to return, the oldest first.",
+        "Largest number of rows to return, oldest first.",
         {"type": "integer", "minimum": 1, "maximum": 10000, "default": 1000},
     ),
     "version": (
         [("POST", f"{_ONE}/predict"), ("GET", f"{_ONE}/file")],
-        "The version of the model; by default what it has learned by now.",
+        "Name of a version of the model; by default the current state.",
         _NAME,
     ),
     "kind": (
         [("GET", f"{_ONE}/file")],
-        "What to return: the model, a frozen model, or an ONNX graph.",
+        "Kind of file: the model, a frozen model, or an ONNX graph.",
         {"type": "string", "enum": ["model", "frozen", "onnx"], "default": "model"},
     ),
     "new_classes": (
         [("PUT", f"{_ONE}/file")],
-        "What becomes of a label that is none of the file's classes.",
+        "What happens to labels that are not one of the file's classes.",
         _NEW_CLASSES,
     ),
     "columns": (
         _TABLES,
-        'With "position" columns of an Arrow table are taken by position, not name.',
+        "Whether to match the columns of an Arrow table by name or by position.",
         {"type": "string", "enum": ["name", "position"], "default": "name"},
     ),
     "label_column": (
         _LABELLED,
-        "The column of labels in an Arrow table.",
+        "Name of the column of labels in an Arrow table.",
         {**_TEXT, "default": "label"},
     ),
     "id_column": (
         _WITH_IDS,
-        "The column of ids in an Arrow table.",
+        "Name of the column of ids in an Arrow table.",
         {**_TEXT, "default": "id"},
     ),
 }
 _FILES = {("GET", f"{_ONE}/file"), ("PUT", f"{_ONE}/file"), ("GET", "/metrics")}
 _MEANINGS = {
     400: "The request was cut off, or its path or a header is malformed.",
-    401: "A token is needed.",
-    403: "The token lacks the scope, or a page of another origin asks.",
+    401: "A token is required.",
+    403: "The token lacks the scope, or the request is from another origin.",
     404: "There is no such model.",
-    405: "This method is not allowed here.",
-    408: "The body came too slowly.",
-    409: "It is not possible in the present state.",
+    405: "The method is not allowed for this path.",
+    408: "The body arrived too slowly.",
+    409: "The current state does not allow the request.",
     413: "A limit is exceeded; the message names it.",
-    415: "The media type is none of those accepted.",
+    415: "The media type is not accepted.",
     421: "The host is not this machine.",
-    422: "The content is wrong; the message names row and column.",
-    503: "The log cannot be written at present, or the server is busy: try again.",
+    422: "The content is invalid; the message names row and column.",
+    503: "The log cannot be written now, or the server is busy: try again.",
 }
 
 
-def creates(method: str, path: str) -> bool:
+def describe(routes: Iterable[Route]) -> Schema:
+    """Return the OpenAPI description of the routes for clients."""
+    paths: Schema = {}
+    for method, path, endpoint in routes:
+        if (method, path) in _OPERATIONS or (method, path) in _FILES:
+            text = endpoint.__doc__ or ""
+            paths.setdefault(path, {})[method.lower()] = {
+                "summary": text.splitlines()[0].rstrip("."),
+                "description": text,
+                "operationId": endpoint.__name__,
+                **_request(method, path),
+                "responses": _responses(method, path),
+            }
+    info = {
+        "title": "rpnb serve",
+        "description": _DESCRIPTION,
+        "version": __version__,
+    }
+    return {"openapi": "3.1.0", "info": info, "paths": paths}
+
+
+def _creates(method: str, path: str) -> bool:
     """Return whether an operation answers 201."""
     return (method, path) in {
         ("POST", "/v1/models"),
@@ -437,15 +472,10 @@ def creates(method: str, path: str) -> bool:
     }
 
 
-def described(method: str, path: str) -> bool:
-    """Return whether an operation is part of the description."""
-    return (method, path) in _OPERATIONS or (method, path) in _FILES
-
-
-def responses(method: str, path: str) -> dict[int | str, Schema]:
-    """Return the answers of an operation, errors among them."""
-    status = 201 if creates(method, path) else 200
-    found: dict[int | str, Schema] = {}
+def _responses(method: str, path: str) -> Schema:
+    """Return the responses of an operation, including errors."""
+    status = "201" if _creates(method, path) else "200"
+    found: Schema = {}
     if (method, path) in _OPERATIONS:
         _, _, schema, example = _OPERATIONS[method, path]
         content: Schema = {"schema": schema}
@@ -468,15 +498,15 @@ def responses(method: str, path: str) -> dict[int | str, Schema]:
     for code, meaning in _MEANINGS.items():
         if path == "/readyz" and code == 503:
             errors = {"application/json": {"schema": {"type": "object"}}}
-        found[code] = {"description": meaning, "content": errors}
+        found[str(code)] = {"description": meaning, "content": errors}
     return found
 
 
 _BINARY = "application/octet-stream"
 
 
-def request_of(method: str, path: str) -> Schema:
-    """Return the request's body, and headers, of an operation."""
+def _request(method: str, path: str) -> Schema:
+    """Return the request body and the parameters of an operation."""
     found: Schema = {}
     if (method, path) == ("PUT", f"{_ONE}/file"):
         body = {"schema": {"type": "string", "format": "binary"}}
@@ -498,7 +528,7 @@ def request_of(method: str, path: str) -> Schema:
 
 
 def _parameters(method: str, path: str) -> list[Schema]:
-    """Return the parameters of an operation: of its path, its query, its headers."""
+    """Return the parameters of an operation in its path, query and headers."""
     found: list[Schema] = []
     for name in ("name", "challenger", "version"):
         if f"{{{name}}}" in path:
@@ -514,8 +544,8 @@ def _parameters(method: str, path: str) -> list[Schema]:
             {
                 "name": "Idempotency-Key",
                 "in": "header",
-                "description": "The same key again: the same answer, and nothing is "
-                "done twice.",
+                "description": "A request with the same key gets the same answer, and "
+                "nothing is done twice.",
                 "schema": {"type": "string", "minLength": 1, "maxLength": 128},
             }
         )

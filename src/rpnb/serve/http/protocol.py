@@ -1,7 +1,7 @@
-"""Connections: how large headers may be, how slow, and how many connections at a time.
+"""Connections, with limits on the size and time of headers, and on their number.
 
-The parser of HTTP keeps an endless header until it ends, and a connection that sends
-nothing stays open. Both are bounded here, before a request is known.
+The HTTP parser buffers an endless header, and a silent connection stays open. Both are
+limited here, before there is a request.
 """
 
 from typing import Any, ClassVar
@@ -10,17 +10,17 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rpnb.serve.limits import Limits
 
-# Framing of a body in chunks of one byte.
+# Bytes of framing per byte of a body, if it is sent in chunks of one byte.
 _FRAMING = 8
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """A connection."""
+    """A connection with limits."""
 
     limits: ClassVar[Limits] = Limits()
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for headers; idle connections make room."""
+        """Begin to wait for headers; close an idle connection if there are too many."""
         super().connection_made(transport)
         self._timer: Any = None
         self._answered: Any = None
@@ -30,31 +30,31 @@ class GuardedProtocol(HttpToolsProtocol):
         self._wait_for_headers()
         if len(self.connections) > self.limits.max_connections:
             idle = [each for each in self.connections if each.is_idle]
-            # This one is idle as well, so there is one.
+            # There is one: this connection is idle, too.
             min(idle, key=lambda each: each._since).cut()
 
     def gone(self) -> bool:
-        """Return whether nobody is there any more, and let nothing be sent if so."""
+        """Return whether the client has disconnected; if so, nothing more is sent."""
         if self.transport.is_closing():
             self._note_end()
             return True
         return False
 
     def cut(self) -> None:
-        """End the connection at once."""
+        """Close the connection at once."""
         self._note_end()
         self.transport.abort()
 
     def _note_end(self) -> None:
-        """Do what is done once the connection is lost, which comes later."""
-        # Of requests that came together, another one than the last may be answered.
+        """Mark requests as disconnected, before the event loop reports the loss."""
+        # With pipelining, the request being answered may not be the last one.
         for cycle in (self._answered, self.cycle):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
                 cycle.message_event.set()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP, even within a request that is being answered."""
+        """Answer 400 to malformed HTTP, or close if a request is being answered."""
         if self.is_idle:
             super().send_400_response(msg)
         else:
@@ -77,7 +77,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _refuse(self, status: bytes) -> None:
-        """End the connection; if nobody is being answered, with a status."""
+        """Close the connection, with a status unless a request is being answered."""
         if self.is_idle and not self.transport.is_closing():
             self.transport.write(
                 b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\n"
@@ -88,7 +88,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self.cut()
 
     def data_received(self, data: bytes) -> None:
-        """Count what is no body: headers, trailers and framing."""
+        """Limit the bytes that do not belong to a body: headers, trailers, framing."""
         if self.transport.is_closing():
             return
         self._completed = False
@@ -116,7 +116,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
-        """Hand a part of the body over."""
+        """Pass on a part of the body."""
         self._overhead -= len(body)
         self._body_bytes += len(body)
         super().on_body(body)
@@ -127,12 +127,12 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Note since when nothing happens."""
+        """Note when the connection became idle."""
         self._since = self.loop.time()
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
+        """Cancel the timer."""
         self._stop_timer()
         self._note_end()
         super().connection_lost(exc)

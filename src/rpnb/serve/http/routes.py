@@ -1,22 +1,22 @@
-"""Which endpoint answers a request, and who may ask it.
+"""Routes: the endpoint of a request, and the scope that it needs.
 
-A request is matched once, here, before anything else looks at it. The guard checks the
-scope of the very route that was matched, and then hands the request to its endpoint, so
-that no other reading of the path can lead elsewhere. FastAPI, which describes the
-routes, would lead each request through seven layers before its endpoint; what they do
-takes longer than learning a row does.
+A request is matched once, here. The guard checks the scope of the matched route and
+calls its endpoint, so that no other interpretation of the path can bypass the check.
 """
 
-from collections.abc import Callable, Iterable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Literal, NamedTuple, TypeVar, final
 from urllib.parse import unquote_to_bytes
 
-from fastapi.routing import APIRoute
+from starlette.requests import Request
+from starlette.responses import Response
 
 from rpnb.serve.limits import ApiError
 from rpnb.serve.tokens import SCOPES
 
-#: The scope of a route that nobody needs a token for.
+#: Scope of routes that need no token.
 OPEN: Final = "open"
 
 _WITH_BODY = {"POST", "PUT", "PATCH"}
@@ -26,14 +26,14 @@ Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
 class Access(NamedTuple):
-    """Who may ask an endpoint, and for what."""
+    """Requirements of an endpoint."""
 
     scope: Scope
-    """Scope that a token must have; `OPEN` if no token is needed."""
+    """scope that a token must have; `OPEN` if no token is needed"""
     takes: tuple[str, ...] = ()
-    """Media types of the request's body, one of which a request must name."""
+    """accepted media types of the request body"""
     live: bool = False
-    """Whether the answer is a stream that ends with the connection."""
+    """whether the response is a stream that ends with the connection"""
 
 
 def needs(
@@ -48,21 +48,40 @@ def needs(
     return declare
 
 
-class Match(NamedTuple):
-    """The route of a request."""
+class Route(NamedTuple):
+    """An endpoint with its method and path."""
 
-    route: APIRoute
+    method: str
+    path: str
+    """segments in braces are placeholders"""
+    endpoint: Callable[[Request], Awaitable[Response]]
+
+
+class App(NamedTuple):
+    """The application that a `Guard` serves."""
+
+    routes: tuple[Route, ...]
+    lifespan: Callable[[Any], AbstractAsyncContextManager[None]]
+    """starts and stops the writer"""
+    stopping: asyncio.Event
+    """set when the service begins to stop"""
+
+
+class Match(NamedTuple):
+    """The matched route of a request."""
+
+    route: Route
     access: Access
     parameters: dict[str, str]
-    """Values of the placeholders in the route's path."""
+    """values of the placeholders in the path"""
 
 
 class _Pattern(NamedTuple):
-    """A path of routes, and the route of each method."""
+    """A path, and its route for each method."""
 
     names: dict[int, str]
-    """Names of the placeholders by their place among the segments."""
-    routes: dict[str, tuple[APIRoute, Access]]
+    """names of the placeholders by the index of their segment"""
+    routes: dict[str, tuple[Route, Access]]
 
 
 @final
@@ -72,38 +91,31 @@ class Routes:
     Parameters
     ----------
     routes
-        Routes of a FastAPI application, whose endpoints declare their scopes by
-        `needs`.
+        Routes whose endpoints declare their scopes by `needs`.
 
     Raises
     ------
     TypeError
-        If a route has no scope, or takes a body of any kind: the service does not
-        start.
+        If a route has no scope, or takes a body without naming its media types.
     """
 
-    def __init__(self, routes: Iterable[Any]) -> None:
+    def __init__(self, routes: Iterable[Route]) -> None:
         self._patterns: dict[tuple[str | None, ...], _Pattern] = {}
-        # Where placeholders are, by number of segments: few places to look at.
+        # Positions of placeholders, by number of segments.
         self._places: dict[int, list[tuple[int, ...]]] = {}
         for route in routes:
             self._add(route)
 
-    def _add(self, route: Any) -> None:
-        endpoint = getattr(route, "endpoint", None)
-        access = getattr(endpoint, "access", None)
-        if (
-            not isinstance(route, APIRoute)
-            or not isinstance(access, Access)
-            or access.scope not in (OPEN, *SCOPES)
-        ):
-            path = getattr(route, "path", route)
+    def _add(self, route: Route) -> None:
+        access = getattr(route.endpoint, "access", None)
+        if not isinstance(access, Access) or access.scope not in (OPEN, *SCOPES):
             raise TypeError(
-                f"the route {path} has no scope: decorate its endpoint with needs(...)"
+                f"the route {route.path} has no scope: decorate its endpoint with "
+                "needs(...)"
             )
-        if not access.takes and route.methods & _WITH_BODY:
+        if not access.takes and route.method in _WITH_BODY:
             raise TypeError(
-                f"the route {route.path} takes a body of any kind: name its media types"
+                f"the route {route.path} takes a body: name its media types"
             )
         segments = route.path.split("/")
         names = {
@@ -117,14 +129,13 @@ class Routes:
         pattern = self._patterns.setdefault(
             _with_blanks(segments, places), _Pattern(names, {})
         )
-        for method in route.methods:
-            pattern.routes.setdefault(method, (route, access))
+        pattern.routes.setdefault(route.method, (route, access))
 
     def match(self, method: str, raw_path: bytes) -> Match:
         """Return the route of a request, or raise 400, 404 or 405.
 
-        The path is split as it was sent, so that an encoded slash never separates
-        segments, and segments are compared as a whole, once decoded.
+        The path is split before it is decoded, so that an encoded slash never separates
+        segments. Decoded segments are compared as a whole.
         """
         segments = _segments(raw_path)
         for places in self._places.get(len(segments), ()):
@@ -145,7 +156,7 @@ class Routes:
 def _with_blanks(
     segments: list[str], places: tuple[int, ...]
 ) -> tuple[str | None, ...]:
-    """Return segments with None in some places."""
+    """Return segments with None at some positions."""
     blanks: list[str | None] = [*segments]
     for i in places:
         blanks[i] = None
@@ -153,7 +164,7 @@ def _with_blanks(
 
 
 def _segments(raw_path: bytes) -> list[str]:
-    """Return the decoded segments of a path, or refuse it."""
+    """Return the decoded segments of a path; refuse a malformed one."""
     try:
         if b"%" in raw_path:
             found = [unquote_to_bytes(each).decode() for each in raw_path.split(b"/")]

@@ -1,18 +1,18 @@
-"""Model files from clients: checked as files from strangers."""
+"""Model files from clients, checked as untrusted files."""
 
 import io
 import json
-import tempfile
 import zipfile
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from rpnb.estimators.checks.columns import CATEGORICAL, TEXT
+from rpnb.estimators.mini_batches import model_to_bytes
+from rpnb.estimators.protocol import columns_of, parameters_of
 from rpnb.estimators.registry import RegisteredLearner, learners
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.serve.http.json_tables import parse_json
 from rpnb.serve.http.memory import MemoryCharge
-from rpnb.serve.http.tables import check_labels, check_names
+from rpnb.serve.label_rules import check_label_values, check_names
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid
 from rpnb.serve.specs import Learner, ModelSpec, NewClasses, check_size
 
@@ -25,7 +25,7 @@ class Upload(NamedTuple):
     spec: ModelSpec
     learner: Learner
     file: bytes
-    """the model file of the learner, without names of features"""
+    """model file of the learner, without names of features"""
 
 
 def read_upload(
@@ -36,7 +36,7 @@ def read_upload(
 ) -> Upload:
     """Check a model file and load the learner in it.
 
-    With `new_classes` "refuse", its classes are all that the model will ever learn.
+    With `new_classes` "refuse", labels other than its classes will be refused.
     """
     about = _metadata(content)
     registered = _registered(about.get("estimator"))
@@ -52,29 +52,26 @@ def read_upload(
     if not isinstance(parameters.get("class_prior", ""), str):
         raise invalid("models with a fixed class_prior cannot be served")
     numbers = check_size(registered.name, parameters, p, limits, len(classes))
-    # The model, its arrays as they are read, and as they are written.
+    # Memory for the model, and for its arrays while they are read and written.
     (memory or MemoryCharge()).add(8 * numbers + 3 * len(content))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.rpnb"
-        path.write_bytes(content)
-        try:
-            learner = registered.estimator.load(path)
-        except (ModelFileError, ValueError, MemoryError, OSError):
-            # Messages may repeat what the file holds.
-            raise _damaged() from None
-        kinds = () if learner._columns is None else learner._columns.kinds
-        dates = tuple(j for j, kind in enumerate(kinds) if kind == "date")
-        names = getattr(learner, "feature_names_in_", None)
-        if names is not None:
-            del learner.feature_names_in_
-        learner.save(path)
-        file = path.read_bytes()
+    try:
+        learner = registered.estimator.load(io.BytesIO(content))
+    except (ModelFileError, ValueError, MemoryError, OSError):
+        # Their messages may repeat content of the file.
+        raise _damaged() from None
+    columns = columns_of(learner)
+    kinds = () if columns is None else columns.kinds
+    dates = tuple(j for j, kind in enumerate(kinds) if kind == "date")
+    names = getattr(learner, "feature_names_in_", None)
+    if names is not None:
+        del learner.feature_names_in_
+    file = model_to_bytes(learner)
     features = None if names is None else check_names(names.tolist(), "feature")
     labels = learner.classes_.tolist()
     if any(type(label) is float for label in labels):
         raise invalid("models whose labels are floats cannot be served")
-    check_labels(labels)
-    parameters = json.loads(json.dumps(learner._parameters_to_json()))
+    check_label_values(labels)
+    parameters = json.loads(json.dumps(parameters_of(learner)))
     parameters.pop("n_jobs", None)
     for name, what in ((CATEGORICAL, "category"), (TEXT, "text")):
         if what in kinds:
@@ -90,15 +87,15 @@ def read_upload(
 
 
 def _damaged() -> ApiError:
-    return invalid("the body is no sound model file of rpnb")
+    return invalid("the body is not a valid model file of rpnb")
 
 
 def _metadata(content: bytes) -> dict[str, Any]:
-    """Return what the file says of itself, before anything of it is unpacked."""
+    """Return the metadata of a model file, before anything else is unpacked."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
-            # Stored entries only: a small file must not become a large one.
+            # Without compression, a small file cannot unpack to a large one.
             if any(each.compress_type != zipfile.ZIP_STORED for each in entries):
                 raise _damaged()
             if sum(each.file_size for each in entries) > len(content):
@@ -117,4 +114,4 @@ def _registered(estimator: Any) -> RegisteredLearner:
     for each in learners().values():
         if each.estimator.__name__ == estimator:
             return each
-    raise invalid("the file holds no learner that can be served")
+    raise invalid("the file does not contain a learner that can be served")

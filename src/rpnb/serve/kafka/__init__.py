@@ -1,1 +1,1 @@
-"""Rows and labels from topics of Kafka, each learned exactly once."""
+"""Rows and labels from Kafka topics, each learned exactly once."""

@@ -1,7 +1,8 @@
-"""A thread that reads topics of Kafka and hands their messages to the writer.
+"""A thread that reads Kafka topics and passes their messages to the writer.
 
-A message is a JSON object: `row` and `label` are learned; `row` and `id` are predicted
-and wait for their label; `id` and `label` label such a row, whichever came first.
+A message is a JSON object. One with `row` and `label` is learned. One with `row` and
+`id` is predicted and waits for its label; one with `id` and `label` labels it, even if
+it arrives first.
 """
 
 import asyncio
@@ -19,25 +20,25 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from rpnb.serve.commands import Command, LabelRows, Learn, Remember, no_model
 from rpnb.serve.http.json_tables import parse_json
 from rpnb.serve.http.memory import MemoryCharge
-from rpnb.serve.http.tables import TableParts
-from rpnb.serve.kafka.command import FromTopic, stored_offsets
+from rpnb.serve.http.request_tables import TableParts
+from rpnb.serve.kafka.topic_command import FromTopic, stored_offsets
 from rpnb.serve.limits import ApiError, Limits, invalid
 from rpnb.serve.log import LogError, open_log
-from rpnb.serve.models import ServedModel
+from rpnb.serve.served_model import ServedModel
 from rpnb.serve.writer import Writer
 
 log = logging.getLogger("rpnb.serve")
 
-# Messages that are read at a time, and seconds to wait for the first of them.
-_AT_ONCE: Final = 500
-_WAIT: Final = 0.2
-# Seconds after which what failed is tried again, and new partitions are looked for.
-_PAUSE: Final = 1.0
-_LOOK: Final = 60.0
+# Largest number of messages that are read at a time, and seconds to wait for them.
+_MOST_MESSAGES: Final = 500
+_WAIT_SECONDS: Final = 0.2
+# Seconds before a retry, and between two searches for new partitions.
+_RETRY_SECONDS: Final = 1.0
+_SEARCH_SECONDS: Final = 60.0
 
-#: Parts of a request that the fields of a message are.
+# Parts of a request to which the fields of a message correspond.
 _PARTS: Final = {"row": "rows", "label": "labels", "id": "ids"}
-#: What a message asks for, by its fields.
+# Kind of a message by its fields.
 _KINDS: Final[Mapping[frozenset[str], str]] = {
     frozenset({"row", "label"}): "learn",
     frozenset({"row", "label", "id"}): "learn",
@@ -48,16 +49,16 @@ _KINDS: Final[Mapping[frozenset[str], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class KafkaOptions:
-    """Where messages come from.
+    """Kafka brokers and topics to read from.
 
     Parameters
     ----------
     brokers
-        Addresses of brokers, parted by commas.
+        Addresses of brokers, separated by commas.
     topics
-        Model of each topic.
+        Name of the model for each topic.
     settings
-        Settings of librdkafka besides, such as those for TLS.
+        Additional settings of librdkafka, such as those for TLS.
     """
 
     brokers: str
@@ -72,19 +73,19 @@ class _Message(NamedTuple):
     partition: int
     offset: int
     kind: str
-    """what it asks for; "" if it cannot be used"""
+    """what to do with it; "" if it is invalid"""
     fields: Mapping[str, Any]
     problem: str = ""
 
 
 @final
 class KafkaSource:
-    """Topics that are read into the log of a service.
+    """Reads topics into the log of a service.
 
     Parameters
     ----------
     options
-        Where messages come from.
+        Brokers, topics and settings.
     folder
         Folder of the log.
     writer
@@ -109,20 +110,20 @@ class KafkaSource:
         self._lags: dict[tuple[str, int], int] = {}
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start to read; commands are submitted in this event loop."""
+        """Start reading; commands are submitted in the given event loop."""
         self._loop = loop
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the messages at hand."""
+        """Stop after the messages that have been read."""
         self._stopping.set()
         self._thread.join()
 
     def collect(self) -> Iterator[Any]:
-        """Yield figures for Prometheus."""
+        """Yield the metrics for Prometheus."""
         for name, text, counts in (
-            ("messages", "Messages that were read.", self._messages),
-            ("refused", "Messages that could not be used.", self._refused),
+            ("messages", "Messages read.", self._messages),
+            ("refused", "Messages refused.", self._refused),
         ):
             family = CounterMetricFamily(f"rpnb_kafka_{name}", text, labels=("topic",))
             for topic, count in counts.items():
@@ -130,7 +131,7 @@ class KafkaSource:
             yield family
         lag = GaugeMetricFamily(
             "rpnb_kafka_lag",
-            "Messages of a partition that are not read yet.",
+            "Messages of a partition that have not been read yet.",
             labels=("topic", "partition"),
         )
         for (topic, partition), behind in list(self._lags.items()):
@@ -144,29 +145,30 @@ class KafkaSource:
             "group.id": "rpnb",
             **self._options.settings,
             "bootstrap.servers": self._options.brokers,
-            # The log knows how far topics are read.
+            # Offsets are in the log of the service.
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
         }
         consumer = self._kafka.Consumer(settings, logger=log)
         try:
-            looked = -_LOOK
+            searched = -_SEARCH_SECONDS
             while not self._stopping.is_set():
-                if time.monotonic() - looked >= (_LOOK if self._lags else _PAUSE):
+                pause = _SEARCH_SECONDS if self._lags else _RETRY_SECONDS
+                if time.monotonic() - searched >= pause:
                     self._assign(consumer)
-                    looked = time.monotonic()
+                    searched = time.monotonic()
                 if not self._lags:
-                    self._stopping.wait(_WAIT)
+                    self._stopping.wait(_WAIT_SECONDS)
                     continue
-                found = consumer.consume(_AT_ONCE, _WAIT)
-                self._take(consumer, list(self._read(found)))
+                found = consumer.consume(_MOST_MESSAGES, _WAIT_SECONDS)
+                self._write(consumer, list(self._read(found)))
         except Exception as error:
-            log.error("reading from Kafka ended", exc_info=error)
+            log.error("reading from Kafka failed", exc_info=error)
         finally:
             consumer.close()
 
     def _assign(self, consumer: Any) -> None:
-        """Read all partitions of the topics, from where the log has got to."""
+        """Read all partitions of the topics, from the offsets in the log."""
         try:
             there = consumer.list_topics(timeout=5.0).topics
         except self._kafka.KafkaException as error:
@@ -185,7 +187,7 @@ class KafkaSource:
         log.info("reading from Kafka", extra={"partitions": len(wanted)})
 
     def _seek(self, consumer: Any) -> None:
-        """Continue where the log has got to."""
+        """Continue from the offsets in the log."""
         beginning = self._kafka.OFFSET_BEGINNING
         consumer.assign(
             [
@@ -197,7 +199,7 @@ class KafkaSource:
     def _read(self, found: Iterable[Any]) -> Iterator[_Message]:
         for message in found:
             if message.error() is not None:
-                log.warning("Kafka", extra={"problem": str(message.error())})
+                log.warning("Kafka error", extra={"problem": str(message.error())})
                 continue
             place = (message.topic(), message.partition(), message.offset())
             try:
@@ -207,18 +209,18 @@ class KafkaSource:
             else:
                 yield _Message(*place, _KINDS[frozenset(fields)], fields)
 
-    def _take(self, consumer: Any, messages: list[_Message]) -> None:
-        """Hand messages over, those of a partition in their order."""
+    def _write(self, consumer: Any, messages: list[_Message]) -> None:
+        """Write messages to the log, those of a partition in their order."""
         messages.sort(key=lambda each: (each.topic, each.partition, each.offset))
         for _, some in groupby(messages, lambda each: each[:2]):
             # Rows of a request are all lists or all objects.
             for kind, alike in groupby(
                 some, lambda each: (each.kind, type(each.fields.get("row")))
             ):
-                if not self._hand_over(kind[0], list(alike)):
-                    # Nothing of what comes after it is handed over before it.
+                if not self._write_alike(kind[0], list(alike)):
+                    # Later messages must not be written before these.
                     self._seek(consumer)
-                    self._stopping.wait(_PAUSE)
+                    self._stopping.wait(_RETRY_SECONDS)
                     return
         for each in self._lags:
             behind = consumer.get_watermark_offsets(
@@ -227,32 +229,32 @@ class KafkaSource:
             if behind is not None and behind[1] >= 0:
                 self._lags[each] = max(behind[1] - self._next.get(each, 0), 0)
 
-    def _hand_over(self, kind: str, messages: Sequence[_Message]) -> bool:
-        """Write messages that are alike; return False if they must be tried again.
+    def _write_alike(self, kind: str, messages: Sequence[_Message]) -> bool:
+        """Write messages of one kind; return False if they must be tried again.
 
-        Where some of them are refused, they are written one by one, and those that are
-        refused then are passed over.
+        If they are refused, they are written one by one, and those that are refused
+        then are skipped.
         """
         first = messages[0]
         name = self._options.topics[first.topic]
         if not kind:
-            return all(self._pass_over(name, each, each.problem) for each in messages)
+            return all(self._skip(name, each, each.problem) for each in messages)
         try:
             self._submit(name, messages, self._command(name, kind, messages))
         except ApiError as error:
-            if error.status in (404, 503):  # not yet
+            if error.status in (404, 503):  # may succeed later
                 log.warning(
                     "messages wait",
                     extra={"topic": first.topic, "problem": error.message},
                 )
                 return False
             if len(messages) == 1:
-                return self._pass_over(name, first, error.message)
-            return all(self._hand_over(kind, [each]) for each in messages)
+                return self._skip(name, first, error.message)
+            return all(self._write_alike(kind, [each]) for each in messages)
         return True
 
-    def _pass_over(self, name: str, message: _Message, problem: str) -> bool:
-        """Note that a message cannot be used, and go on after it."""
+    def _skip(self, name: str, message: _Message, problem: str) -> bool:
+        """Count and log an invalid message, and continue after it."""
         try:
             self._submit(name, [message], None)
         except ApiError:
@@ -272,6 +274,7 @@ class KafkaSource:
     def _submit(
         self, name: str, messages: Sequence[_Message], inner: Command | None
     ) -> None:
+        """Write a command and the offset after its messages."""
         first, following = messages[0], messages[-1].offset + 1
         command = FromTopic(
             name=name,
@@ -288,7 +291,7 @@ class KafkaSource:
         self._messages[first.topic] += len(messages)
 
     def _command(self, name: str, kind: str, messages: Sequence[_Message]) -> Command:
-        """Return what messages ask for, checked as requests are."""
+        """Return the command of messages, which are checked like a request."""
         model = self._writer.models.get(name)
         if model is None:
             raise no_model()
@@ -301,9 +304,15 @@ class KafkaSource:
             table = _table(model, limits, messages, ("id", "label"))
             return LabelRows(**about, ids=table.ids or [], labels=table.labels)
         table = _table(model, limits, messages, ("row", "id"))
-        found = model.predict(table.X, confidence=True, probabilities=False)
+        compared = model.keeps_probabilities(len(table.X))
+        found = model.predict(table.X, confidence=True, probabilities=compared)
         return Remember(
-            **about, X=table.X, ids=table.ids, probabilities=False, found=found
+            **about,
+            X=table.X,
+            ids=table.ids,
+            probabilities=False,
+            found=found,
+            categories=table.categories,
         )
 
 
@@ -324,7 +333,7 @@ def _table(
     messages: Sequence[_Message],
     wanted: tuple[str, ...],
 ) -> Any:
-    """Return rows, labels and ids of messages, checked as those of a request are."""
+    """Return rows, labels and ids of messages, checked like those of a request."""
     parts = TableParts(
         [_PARTS[each] for each in wanted], (), model.columns, limits, MemoryCharge()
     )

@@ -1,16 +1,16 @@
-"""The report of a study as one self-contained HTML page: its sections in order."""
+"""The report of a study as one self-contained HTML page."""
 
 from collections.abc import Mapping
 
 from rpnb.report.charts.drawing import Drawing
-from rpnb.report.page import frame
+from rpnb.report.frame import frame
 from rpnb.study.analysis import StudyAnalysis
 from rpnb.study.page.chart_sections import agreement, curves, outcomes, ranks, updates
-from rpnb.study.page.provenance import provenance
-from rpnb.study.page.summary import lead, summary
+from rpnb.study.page.provenance import provenance_section
+from rpnb.study.page.summary import lead, summary_section
 from rpnb.study.page.table_sections import table_1, table_2_or_3
 
-TITLE = "RPNB: the paper’s study, run again"
+TITLE = "RPNB: the paper’s study, reproduced"
 
 _CONTENTS = {
     "summary": "Summary",
@@ -32,7 +32,7 @@ def report_page(
 ) -> str:
     """Return the report as one self-contained HTML page."""
     sections = (
-        summary(analysis),
+        summary_section(analysis),
         table_1(analysis),
         table_2_or_3(analysis, "error"),
         table_2_or_3(analysis, "f1"),
@@ -42,6 +42,6 @@ def report_page(
         ranks(analysis, charts),
         curves(analysis),
         agreement(analysis, charts),
-        provenance(analysis, command),
+        provenance_section(analysis, command),
     )
     return frame(TITLE, lead(analysis), _CONTENTS, sections)

@@ -1,4 +1,4 @@
-"""The sections of the page that show charts."""
+"""Sections of the page with charts."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -6,14 +6,13 @@ from typing import TypeAlias
 from rpnb.report.charts.curves import Plot
 from rpnb.report.charts.drawing import Drawing
 from rpnb.report.charts.live import plot_figure
-from rpnb.report.charts.palette import label
 from rpnb.report.charts.svg import inline
 from rpnb.report.html import Html, choice, figure, section, table, tag
-from rpnb.report.tables import DASH, TextTable
+from rpnb.report.table_text import DASH, TextTable
 from rpnb.study.analysis import MEASURES, StudyAnalysis
 from rpnb.study.page.charts import CURVES, name, plots
 from rpnb.study.page.table_sections import agreement_section, note_list
-from rpnb.study.tables import UPDATES_ON, Measure
+from rpnb.study.table_rows import UPDATES_ON, Measure
 from rpnb.study.text_tables import (
     agreement_counts_table,
     outcomes_table,
@@ -30,14 +29,14 @@ def outcomes(analysis: StudyAnalysis, charts: Charts, measure: Measure) -> Html:
     title = f"Figure {number}: wins, ties and losses by {MEASURES[measure]}"
     drawing = charts.get(f"figure_{number}")
     caption = (
-        "On how many datasets RPNB is better than a method, not significantly "
+        "Number of datasets on which RPNB is better than a method, not significantly "
         "different, or worse, by the Wilcoxon signed-rank test over the permutations "
-        "at 0.05. The paper's counts are those of the arrows in its table, on the same "
+        "at 0.05. The paper's counts are from the arrows in its table, for the same "
         "datasets"
         + (
-            "; its text gives the same."
+            "; its text states the same counts."
             if measure == "error"
-            else "; its text gives none."
+            else "; its text states none."
         )
     )
     if not analysis.can_reject():
@@ -55,9 +54,9 @@ def updates(analysis: StudyAnalysis, charts: Charts) -> Html:
         chart = tag("p", f"{DASH} not run") if drawing is None else inline(drawing)
         panels.append(tag("div", tag("h3", dataset), chart))
     caption = (
-        "How many rows changed the model, mean over the permutations; the whisker is "
-        "one standard deviation to both sides. ▼ marks the values in the paper's text; "
-        "it gives no numbers for the other bars of its Figure 3. A learner that "
+        "Number of rows that changed the model: mean over the permutations, with a "
+        "whisker of ± one standard deviation. ▼ marks the values in the paper's text, "
+        "which has no numbers for the other bars of its Figure 3. A learner that "
         "learns from every row has as many updates as rows."
     )
     return section(
@@ -78,7 +77,7 @@ def ranks(analysis: StudyAnalysis, charts: Charts) -> Html:
     parts = []
     for measure, words in MEASURES.items():
         ranking = analysis.rankings[measure]
-        caption = "Ranks need two methods on two datasets."
+        caption = "Ranks need at least two methods on two datasets."
         if ranking is not None:
             test = ranking.friedman
             caption = (
@@ -103,10 +102,9 @@ def curves(analysis: StudyAnalysis) -> Html:
     """Return the learning curves of all datasets."""
     over = " to ".join(dict.fromkeys(map(str, analysis.permutations())))
     text = (
-        f"Share of mistakes among the rows so far, and updates so far: mean over "
-        f"{over} permutations, with a band of one standard deviation to both sides. "
-        "The three methods with the lowest error at the end are in colour, all others "
-        "grey. All numbers are in curves.csv."
+        f"Error and number of updates so far: mean over {over} permutations, with a "
+        "band of ± one standard deviation. The three methods with the lowest final "
+        "error are in colour, all others in grey. All numbers are in curves.csv."
     )
     drawn = plots(analysis)
     panels = {
@@ -124,7 +122,7 @@ def _curves(analysis: StudyAnalysis, drawn: Mapping[str, Plot], dataset: str) ->
         shape = next(s for s in analysis.shapes if s.dataset == dataset)
         about = f"n = {shape.n}, p = {shape.p}, M = {shape.M}"
     heading = tag("h3", dataset, " ", tag("span", about, class_="muted"))
-    pair = (plot_figure(plot, "", wide=False) for plot in panels)
+    pair = (plot_figure(plot, "", wide=False, link=dataset) for plot in panels)
     inner = tag("div", *pair, class_="pair")
     return tag("div", heading, inner)
 
@@ -138,9 +136,9 @@ def agreement(analysis: StudyAnalysis, charts: Charts) -> Html:
             panels.append(tag("div", tag("h3", f"By {words}"), inline(drawing)))
     judged = sum(each.z is not None for each in analysis.agreements)
     text = (
-        "Each printed value beside our mean. By chance alone, about 95 of 100 "
-        "differences would lie within two standard errors and more than 99 within "
-        f"three; {judged} values are judged here."
+        "Each printed value is compared with our mean. By chance alone, about 95 % of "
+        "the differences would lie within two standard errors and more than 99 % "
+        f"within three; {judged} values are judged here."
     )
     counted = agreement_counts_table(analysis)
     return section(
@@ -176,9 +174,9 @@ def _line(cells: Sequence[str], align: str) -> Html:
     name, *others = cells
     return tag(
         "tr",
-        tag("th", label(name), scope="row"),
+        tag("th", name, scope="row"),
         *(
-            tag("td", label(text), class_="text" if letter == "l" else None)
+            tag("td", text, class_="text" if letter == "l" else None)
             for text, letter in zip(others, align[1:], strict=True)
         ),
     )

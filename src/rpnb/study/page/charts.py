@@ -1,8 +1,9 @@
-"""The charts of a report, drawn once for the page and for the files."""
+"""Charts of the report, drawn once for the page and for the files."""
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
 
+from rpnb.estimators.registry import RPNB
 from rpnb.report.charts.bars import MeanBar, Outcomes, mean_bars, outcome_bars
 from rpnb.report.charts.curves import Plot, curve_panel, leaders, make_plot
 from rpnb.report.charts.deviations import Deviation, deviation_chart
@@ -10,9 +11,9 @@ from rpnb.report.charts.drawing import Drawing, beside
 from rpnb.report.charts.ranks import critical_difference_diagram
 from rpnb.report.html import slug
 from rpnb.study.analysis import MEASURES, StudyAnalysis
-from rpnb.study.tables import UPDATES_ON, Measure, OutcomeCount
+from rpnb.study.table_rows import UPDATES_ON, Measure, OutcomeCount
 
-#: The two panels of learning curves of each dataset.
+#: The two panels of learning curves for each dataset.
 CURVES = ("error", "updates")
 
 
@@ -78,8 +79,8 @@ def _outcomes(analysis: StudyAnalysis, measure: Measure) -> Drawing | None:
     if not counts:
         return None
     opponents = [(count.method, _bars(count)) for count in counts]
-    title = f"RPNB's wins, ties and losses by {MEASURES[measure]}, one bar per method"
-    return outcome_bars(title, opponents)
+    title = f"{RPNB}'s wins, ties and losses by {MEASURES[measure]}, one bar per method"
+    return outcome_bars(title, RPNB, opponents)
 
 
 def _bars(count: OutcomeCount) -> Sequence[Outcomes]:

@@ -4,13 +4,12 @@ from collections.abc import Iterable, Iterator
 
 from rpnb.datasets import UnknownDatasetError, describe
 from rpnb.datasets.catalogue import Entry
-from rpnb.report.charts.palette import label
 from rpnb.report.html import Html, join, row, section, table, tag
 from rpnb.study.analysis import StudyAnalysis
-from rpnb.study.records import RunRecord
+from rpnb.study.run_records import RunRecord
 
 
-def provenance(analysis: StudyAnalysis, command: str | None) -> Html:
+def provenance_section(analysis: StudyAnalysis, command: str | None) -> Html:
     """Return version, command, permutations, seed, parameters and data sources."""
     records = analysis.records()
     facts = dict(_facts(analysis, records, command))
@@ -42,9 +41,9 @@ def _facts(
         _several(str(seed) for seed in sorted({r.seed for r in records})),
     )
     seconds = sum(record.seconds for record in records)
-    yield "Time of all runs", f"{_duration(seconds)}, one after the other"
+    yield "Time of all runs", f"{_duration(seconds)} in sequence"
     versions = {
-        "paper": "as the paper must have used the data; the changes are listed below",
+        "paper": "the data as the paper must have used it; changes are listed below",
         "true": "the data as published",
     }
     for reading in sorted({record.reading for record in records}):
@@ -80,7 +79,7 @@ def _methods(analysis: StudyAnalysis) -> Html:
             seconds = sum(record.seconds for cell in cells for record in cell)
             lines.append(
                 row(
-                    label(method),
+                    method,
                     (
                         str(sum(map(len, cells))),
                         _duration(seconds),
@@ -111,7 +110,7 @@ def _datasets(analysis: StudyAnalysis) -> Html:
             tag("td", origin, class_="text wide"),
         )
         lines.append(row(shape.dataset, cells))
-    head = ("Dataset", "Rows from", "Changed for the paper's version", "Origin")
+    head = ("Dataset", "Rows from", "Changes in the paper's version", "Origin")
     caption = "The datasets, and where their rows came from."
     return table(caption, head, [tag("tbody", *lines)], label="Sources", align="llll")
 

@@ -1,22 +1,22 @@
 """The summary at the top of the page: where we agree with the paper."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from rpnb.datasets import paper
-from rpnb.report.charts.palette import label
 from rpnb.report.html import Html, capital, join, listed, section, slug, tag
 from rpnb.study.agreement import Agreement
 from rpnb.study.analysis import MEASURES, StudyAnalysis
 from rpnb.study.page.verdicts import FIGURES, LOOKS, badge, kind, note_letters, sign
-from rpnb.study.tables import Measure
+from rpnb.study.table_rows import Measure
 
 _TABLES: Mapping[Measure, str] = {"error": "Table 2", "f1": "Table 3"}
 _JUDGED = ("close", "near", "explained", "differs")
 
 
-def summary(analysis: StudyAnalysis) -> Html:
-    """Return the summary: counts, a grid of verdicts, and all that differs."""
+def summary_section(analysis: StudyAnalysis) -> Html:
+    """Return the summary: counts, a grid of verdicts, and a list of differences."""
     letters = note_letters(analysis)
     return section(
         "summary",
@@ -50,7 +50,7 @@ def lead(analysis: StudyAnalysis) -> Html:
     few = analysis.few()
     if few is None:
         first = tag("p", text, class_="lead")
-    else:  # the caution comes first, and the counts are no headline
+    else:  # the warning comes first, and the counts are not a headline
         first = join((tag("p", few, class_="lead"), tag("p", text)))
     return join((first, tag("p", scope, class_="muted")))
 
@@ -75,9 +75,9 @@ def _verdict_on_wins(analysis: StudyAnalysis) -> str:
     if not counts:
         return "RPNB was not compared with the paper's other methods."
     if not analysis.can_reject():
-        return "Wins and losses cannot be told with fewer than 6 permutations."
-    ahead = [label(c.method) for c in counts if c.wins > c.losses]
-    behind = [label(c.method) for c in counts if c.wins <= c.losses]
+        return "Wins and losses need at least 6 permutations."
+    ahead = [c.method for c in counts if c.wins > c.losses]
+    behind = [c.method for c in counts if c.wins <= c.losses]
     if not behind:
         return (
             "By error rate RPNB wins on more datasets than it loses against each of "
@@ -97,7 +97,7 @@ def _grid(
         for each in analysis.agreements
         if each.figure == measure
     }
-    columns = [tag("th", label(name), scope="col") for name in paper.METHODS]
+    columns = [tag("th", *_breakable(name), scope="col") for name in paper.METHODS]
     rows = []
     for name in analysis.datasets:
         row = [cells.get((name, method)) for method in paper.METHODS]
@@ -115,10 +115,20 @@ def _grid(
     body = tag("tbody", *rows)
     if measure == "error":
         return tag("table", tag("caption", *words), head, body, class_="verdicts")
-    # On a narrow screen one grid is enough at first.
+    # On a narrow screen, only one grid is unfolded at first.
     grid = tag("table", head, body, class_="verdicts", aria_label=_TABLES[measure])
     folded = tag("details", tag("summary", *words), grid, class_="fold")
     return Html(folded.replace("<details", "<details open", 1))
+
+
+def _breakable(name: str) -> list[str]:
+    """Return a method's name, which may be broken before a capital in a narrow column.
+
+    >>> _breakable("OnlineBagging")
+    ['Online', '<wbr>', 'Bagging']
+    """
+    first, *others = re.split(r"(?<=[a-z])(?=[A-Z])", name)
+    return [first, *(part for word in others for part in (Html("<wbr>"), word))]
 
 
 def _cell(each: Agreement, letters: Mapping[str, str]) -> Html:
@@ -130,8 +140,8 @@ def _cell(each: Agreement, letters: Mapping[str, str]) -> Html:
 
 
 def in_words(each: Agreement) -> str:
-    """Return an agreement as one line: what, ours, the paper's, how far apart."""
-    what = f"{each.dataset}, {label(each.method)}, {FIGURES[each.figure]}"
+    """Return an agreement as one line: ours, the paper's, and the distance."""
+    what = f"{each.dataset}, {each.method}, {FIGURES[each.figure]}"
     if each.ours is None:
         return f"{what}: not run; paper {each.paper:.4g}"
     z = "" if each.z is None else f"{each.z:+.2f}".replace("-", "\N{MINUS SIGN}")
@@ -142,7 +152,7 @@ def in_words(each: Agreement) -> str:
 def _differences(agreements: Sequence[Agreement], letters: Mapping[str, str]) -> Html:
     far = [each for each in agreements if each.verdict == "differs"]
     if not far:
-        return tag("p", "Nothing that was judged lies beyond three standard errors.")
+        return tag("p", "No judged value differs by more than three standard errors.")
     items = [
         tag("li", badge(each, letters), in_words(each))
         for each in far
@@ -157,10 +167,10 @@ def _differences(agreements: Sequence[Agreement], letters: Mapping[str, str]) ->
 
 
 def _places(cells: Sequence[Agreement]) -> Iterator[str]:
-    """Yield, for each method and figure, on which datasets."""
+    """Yield a text for each method and figure that names its datasets."""
     columns = dict.fromkeys((each.method, each.figure) for each in cells)
     for method, figure in columns:
         names = [e.dataset for e in cells if (e.method, e.figure) == (method, figure)]
-        what = f"{label(method)}, {FIGURES[figure]}"
+        what = f"{method}, {FIGURES[figure]}"
         many = f"{len(names)} datasets"
         yield f"{what} on {many if len(names) > 6 else listed(names)}"

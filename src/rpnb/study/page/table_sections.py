@@ -1,21 +1,21 @@
-"""The sections of the page that show tables: 1, 2, 3 and the agreement."""
+"""Sections of the page with tables: 1, 2, 3 and the agreement."""
 
 from collections.abc import Iterable, Mapping
 
+from rpnb.datasets.paper import Comparison
 from rpnb.report.charts.drawing import number
-from rpnb.report.charts.palette import label
 from rpnb.report.html import Html, capital, join, row, section, slug, table, tag
-from rpnb.report.tables import DASH
+from rpnb.report.table_text import DASH
 from rpnb.study.agreement import Agreement
 from rpnb.study.analysis import MEASURES, StudyAnalysis
 from rpnb.study.methods import notes_on
 from rpnb.study.page.verdicts import FIGURES, LOOKS, badge, kind, note_letters
-from rpnb.study.tables import BETTER, DatasetRow, Measure, ResultRow
+from rpnb.study.table_rows import BETTER, DatasetRow, Measure, ResultRow
+from rpnb.study.text_tables import ARROWS
 
-ARROWS: Mapping[str | None, str] = {"worse": "↑", "better": "↓", "equal": "", None: ""}
-# Methods for which a table has room beside each other, variances beside their means.
+# Most methods for which variances fit beside the means.
 _ROOMY = 6
-_ARROW_WORDS: Mapping[str | None, str] = {
+_ARROW_WORDS: Mapping[Comparison | None, str] = {
     "worse": "worse than RPNB",
     "better": "better than RPNB",
 }
@@ -26,8 +26,8 @@ def table_1(analysis: StudyAnalysis) -> Html:
     head = ("Dataset", "Features p", "Rows n", "Classes M", "Rows from")
     body = tag("tbody", *map(_shape, analysis.shapes))
     caption = (
-        "Shapes of the datasets; where ours differs from the printed one, the printed "
-        "one follows in brackets."
+        "Shapes of the datasets; a printed value that differs from ours follows in "
+        "brackets."
     )
     inner = table(caption, head, [body], label="Table 1", align="lrrrl")
     return section("table-1", "Table 1: the datasets", inner, fold=True)
@@ -74,7 +74,7 @@ def table_2_or_3(analysis: StudyAnalysis, measure: Measure) -> Html:
     )
     inner = table(
         caption,
-        ("Dataset", "", *map(label, analysis.methods)),
+        ("Dataset", "", *analysis.methods),
         [tag("tbody", *body)],
         label=f"Table {place}",
     )
@@ -98,11 +98,15 @@ def _result(cell: ResultRow, best: float | None, dense: bool) -> Html:
     return tag("td", upper, tag("small", printed), class_=look)
 
 
-def _pair(mean: float | None, variance: float | None, versus: str | None) -> Html:
+def _pair(
+    mean: float | None, variance: float | None, versus: Comparison | None
+) -> Html:
     """Return a mean with its arrow, and the variance."""
     if mean is None:
         return join((DASH, tag("i", "\N{NO-BREAK SPACE}")))
-    arrow = tag("span", ARROWS[versus], class_="arrow", title=_ARROW_WORDS.get(versus))
+    arrow = tag(
+        "span", ARROWS.get(versus, ""), class_="arrow", title=_ARROW_WORDS.get(versus)
+    )
     spread = DASH if variance is None else f"{variance:.2E}"
     return join((f"{mean:.4f}", arrow, tag("i", spread)))
 
@@ -145,11 +149,11 @@ def _agreement(each: Agreement, letters: Mapping[str, str]) -> Html:
         _number(each.z, 1, signed=True),
         tag("td", *parts, class_="text"),
     )
-    return row(label(each.method), cells)
+    return row(each.method, cells)
 
 
 def _number(value: float | None, digits: int, *, signed: bool = False) -> str:
-    """Return a number with so many decimals, or a dash for None."""
+    """Return a number with a fixed number of decimals, or a dash for None."""
     if value is None:
         return DASH
     text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"

@@ -1,4 +1,4 @@
-"""How verdicts are shown: a sign, a style and words; and the letters of notes."""
+"""Appearance of verdicts: a sign, a style and words; and letters for notes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from rpnb.study.analysis import StudyAnalysis
 
 @dataclass(frozen=True, slots=True)
 class VerdictStyle:
-    """How a verdict is shown."""
+    """Style, sign and words of a verdict."""
 
     style: str
     """class of the style sheet"""
@@ -19,12 +19,12 @@ class VerdictStyle:
     words: str
 
 
-#: From agreement to disagreement, then what cannot be judged.
+#: From agreement to disagreement, then values that cannot be judged.
 LOOKS: Mapping[str, VerdictStyle] = {
     "close": VerdictStyle("close", "✓", "agrees: at most 2 standard errors apart"),
     "near": VerdictStyle("near", "≈", "agrees: 2 to 3 standard errors apart"),
     "explained": VerdictStyle("explained", "a", "differs, for a known reason"),
-    "differs": VerdictStyle("differs", "≠", "differs, for no known reason"),
+    "differs": VerdictStyle("differs", "≠", "differs, for an unknown reason"),
     "unjudged": VerdictStyle("unjudged", "?", "not judged: no variance"),
     "missing": VerdictStyle("missing", "–", "missing: not run"),
 }

@@ -21,8 +21,7 @@ from rpnb._core.passes import (
     score_centred,
     summation_error,
 )
-from rpnb.core.bayes.densities import Gaussians
-from rpnb.core.bayes.scoring import score
+from rpnb.core.bayes.statistics import Gaussians, score
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
 from rpnb.core.passes.screened import project_centred
 from rpnb.core.projection.matrices import project

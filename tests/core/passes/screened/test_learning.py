@@ -15,9 +15,8 @@ from rpnb._core.passes import (
     refresh_single_densities,
     score_centred,
 )
-from rpnb.core.bayes.densities import Prior, learn_density, refresh
 from rpnb.core.bayes.model import copy_model
-from rpnb.core.bayes.state import LEARN_MISTAKES
+from rpnb.core.bayes.statistics import LEARN_MISTAKES, Prior, learn_density, refresh
 from rpnb.core.passes.engine import run, scores
 from strategies import Stream, assert_same_state, exact_labels, make_model, streams
 

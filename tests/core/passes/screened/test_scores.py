@@ -14,7 +14,7 @@ from rpnb._core.passes import (
     score_centred,
 )
 from rpnb.core.bayes.model import Model
-from rpnb.core.bayes.state import LEARN_ALL
+from rpnb.core.bayes.statistics import LEARN_ALL
 from rpnb.core.passes.engine import run, scores
 from rpnb.core.projection.matrices import project
 from strategies import Stream, make_model, streams

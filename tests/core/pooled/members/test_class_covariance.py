@@ -1,4 +1,4 @@
-"""Class covariances, beside their slow twin and NumPy."""
+"""Class covariances, against their oracle and NumPy."""
 
 import numpy as np
 import pytest
@@ -20,14 +20,14 @@ from rpnb.core.pooled.members import class_covariance as member
 
 
 @pytest.mark.parametrize("p", [1, 4, 18, 40])
-def test_the_class_covariance_is_its_twin(p: int) -> None:
+def test_the_class_covariance_equals_its_oracle(p: int) -> None:
     rows, y, weight = stream(150, p)
-    twin = ClassCovariances(3, low_columns(p))
+    oracle = ClassCovariances(3, low_columns(p))
     expected = []
     for x, label, w in zip(rows.low, y, weight, strict=True):
         wide = x.astype(np.float64)
-        expected.append(twin.score(wide))
-        twin.learn(wide, label, w)
+        expected.append(oracle.score(wide))
+        oracle.learn(wide, label, w)
     scores = scores_along(member, rows, y, weight, 3)
     assert_allclose(scores, expected, rtol=1e-7, atol=1e-7)
 
@@ -127,12 +127,12 @@ def test_of_many_classes_the_most_promising_are_scored() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, M, n)
     rows = rows_of(rng.normal(size=(n, 4)) + 6.0 * rng.normal(size=(M, 4))[y])
-    twin = ClassCovariances(M, 4)
+    oracle = ClassCovariances(M, 4)
     expected = []
     for x, label in zip(rows.low, y, strict=True):
         wide = x.astype(np.float64)
-        expected.append(twin.score(wide))
-        twin.learn(wide, label, 1.0)
+        expected.append(oracle.score(wide))
+        oracle.learn(wide, label, 1.0)
     scores = scores_along(member, rows, y, np.ones(n), M)
     full = np.array(expected)
     kept = np.isclose(scores, full, rtol=1e-6)

@@ -1,4 +1,4 @@
-"""Discriminants with a shared covariance, beside their slow twins."""
+"""Discriminants with a shared covariance, against their oracles."""
 
 from types import ModuleType
 
@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from core.pooled.members.test_members import D, part, scores_along, shape_of, stream
+from oracles.pooled.blocks import place
 from oracles.pooled.members.covariances import Discriminants, FadingDiscriminants
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
-from rpnb.core.pooled.algebra.blocks import place
 from rpnb.core.pooled.member import MemberRows, State, copy_state, same_state
 from rpnb.core.pooled.members import fading_covariance, shared_covariance
 from rpnb.core.pooled.model import model_shape, new_model
@@ -21,33 +21,33 @@ def begun(member: ModuleType, p: int = 4, M: int = 3) -> State:
     return member.begin(shape_of(p), np.ones(M, np.bool_), 5)
 
 
-def twin_scores(
-    twin: Discriminants, phi: SingleArray, y: IntArray, weight: FloatArray
+def oracle_scores(
+    oracle: Discriminants, phi: SingleArray, y: IntArray, weight: FloatArray
 ) -> FloatArray:
     expected = []
     for row, label, w in zip(phi.astype(np.float64), y, weight, strict=True):
-        expected.append(twin.score(row))
-        twin.learn(row, label, w)
+        expected.append(oracle.score(row))
+        oracle.learn(row, label, w)
     return np.array(expected)
 
 
 # 2,000 rows pass all schedules: the first 256, groups of 64 and of 128, more than 256
 # rows until discriminants are recomputed.
 @pytest.mark.parametrize(("n", "M"), [(20, 3), (300, 11), (2000, 3)])
-def test_the_shared_covariance_is_its_twin(n: int, M: int) -> None:
+def test_the_shared_covariance_equals_its_oracle(n: int, M: int) -> None:
     rows, y, weight = stream(n, M=M)
-    twin = Discriminants(M, 4 + D)
-    expected = twin_scores(twin, rows.phi[:, : 4 + D], y, weight)
+    oracle = Discriminants(M, 4 + D)
+    expected = oracle_scores(oracle, rows.phi[:, : 4 + D], y, weight)
     scores = scores_along(shared_covariance, rows, y, weight, M)
     assert_allclose(scores, expected, rtol=2e-3, atol=2e-3)
 
 
 @pytest.mark.parametrize("n", [20, 700])
-def test_the_fading_covariance_is_its_twin(n: int) -> None:
+def test_the_fading_covariance_equals_its_oracle(n: int) -> None:
     rows, y, weight = stream(n)
     columns = fading_covariance.chosen_columns(shape_of(4))
-    twin = FadingDiscriminants(3, len(columns))
-    expected = twin_scores(twin, rows.phi[:, columns], y, weight)
+    oracle = FadingDiscriminants(3, len(columns))
+    expected = oracle_scores(oracle, rows.phi[:, columns], y, weight)
     scores = scores_along(fading_covariance, rows, y, weight, 3)
     assert_allclose(scores, expected, rtol=2e-3, atol=2e-3)
 
@@ -131,9 +131,9 @@ def test_fading_sums_merge_by_adding_what_is_left() -> None:
 def test_a_state_is_a_tuple_of_arrays_that_it_owns(member: ModuleType) -> None:
     rows, y, weight = stream(70)
     state = begun(member)
-    twin = copy_state(state)
+    before = copy_state(state)
     member.learn_rows(state, rows, y, weight, np.zeros((70, 1, 3)))
-    assert not same_state(state, twin)
+    assert not same_state(state, before)
     changed = state._replace(V=np.ones_like(state.V))
     assert (changed.V == 1.0).all()
     assert not (state.V == 1.0).all()

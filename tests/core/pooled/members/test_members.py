@@ -1,4 +1,4 @@
-"""Members of the pool beside their slow twins, and the rules that all of them keep."""
+"""Members of the pool against their oracles, and what holds for all of them."""
 
 from types import ModuleType
 from typing import Any
@@ -23,7 +23,6 @@ from rpnb.core.pooled.members import (
 )
 from rpnb.core.pooled.model import MEMBERS, model_shape
 
-# Where kernels are not compiled, fewer rows must do.
 N = 330
 D = 32
 NO_FOREST = [name for name in MEMBERS if name != "window_forest"]
@@ -78,20 +77,20 @@ def test_weights_far_apart_leave_finite_sums(name: str) -> None:
         assert np.isfinite(array).all() or field == "raw"
 
 
-def test_binned_bayes_is_its_twin() -> None:
+def test_binned_bayes_equals_its_oracle() -> None:
     rows, y, weight = stream(200)
     weight[150:] = 700.0  # counts beyond the table of logarithms
-    twin = BinnedBayes(3, 4)
+    oracle = BinnedBayes(3, 4)
     expected = []
     missing = np.isnan(rows.raw)
     for z, gone, label, w in zip(rows.z, missing, y, weight, strict=True):
-        expected.append(twin.score(z, gone))
-        twin.learn(z, gone, label, w)
+        expected.append(oracle.score(z, gone))
+        oracle.learn(z, gone, label, w)
     scores = scores_along(binned_bayes, rows, y, weight, 3)
     assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_bins_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bins_are_counted_up_to_a_limit() -> None:
     rows, y, _ = stream(3)
     wide = Shape(1_000_000, *list(shape_of(4))[1:])
     state = binned_bayes.begin(wide, np.ones(3, np.bool_), 0)
@@ -103,13 +102,13 @@ def test_bins_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("delay", [0, 4])
-def test_transitions_are_their_twin(delay: int) -> None:
+def test_transitions_equal_their_oracle(delay: int) -> None:
     rows, y, weight = stream(80)
-    twin, active = Transitions(3, delay), np.ones(3)
+    oracle, active = Transitions(3, delay), np.ones(3)
     expected = []
     for label, w in zip(y, weight, strict=True):
-        expected.append(twin.score(active))
-        twin.learn(label, w)
+        expected.append(oracle.score(active))
+        oracle.learn(label, w)
     late = model_shape(4, D, 0, delay)
     state = transitions.begin(late, np.ones(3, np.bool_), 5)
     scores = np.zeros((80, 1, 3))
@@ -117,7 +116,7 @@ def test_transitions_are_their_twin(delay: int) -> None:
     assert_allclose(scores[:, 0], expected, rtol=1e-12)
 
 
-# Rules that every member keeps
+# What holds for every member
 
 
 def learned(name: str, cuts: list[int], n: int = N) -> tuple[Any, FloatArray]:
@@ -214,7 +213,7 @@ def test_memory_does_not_grow_with_the_rows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NO_FOREST)
-def test_the_first_rows_are_learned_anew_without_scores(name: str) -> None:
+def test_rows_learned_without_scores_leave_the_same_state(name: str) -> None:
     member = MEMBERS[name]
     rows, y, weight = stream(256)
     for n in (2, 128, 256):
@@ -229,7 +228,7 @@ def test_the_first_rows_are_learned_anew_without_scores(name: str) -> None:
         a, b = np.zeros((1, 1, 3)), np.zeros((1, 1, 3))
         member.score_rows(state, part(rows, slice(0, 1)), a)
         member.score_rows(usual, part(rows, slice(0, 1)), b)
-        # Class covariances are made anew after other rows than powers of two.
+        # Without scores, class covariances are recomputed once, after the last row.
         tolerance = 0.05 if name == "class_covariance" else 1e-3
         assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 

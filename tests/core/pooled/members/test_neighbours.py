@@ -1,4 +1,4 @@
-"""Nearest neighbours, beside their slow twin."""
+"""Nearest neighbours, against their oracle."""
 
 import numpy as np
 import pytest
@@ -18,13 +18,13 @@ from rpnb.core.pooled.members import neighbours as member
 
 
 @pytest.mark.parametrize("n", [5, 560])
-def test_neighbours_are_their_twin(n: int) -> None:
+def test_neighbours_equal_their_oracle(n: int) -> None:
     rows, y, weight = stream(n)
-    twin, active = Neighbours(3), np.ones(3)
+    oracle, active = Neighbours(3), np.ones(3)
     expected = []
     for x, label, w in zip(rows.low, y, weight, strict=True):
-        expected.append(twin.score(x, active))
-        twin.learn(x, label, w)
+        expected.append(oracle.score(x, active))
+        oracle.learn(x, label, w)
     scores = scores_along(member, rows, y, weight, 3)
     assert_allclose(scores, expected, rtol=1e-10)
 

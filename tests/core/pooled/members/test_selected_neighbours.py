@@ -1,4 +1,4 @@
-"""Neighbours by selected features, beside a slow twin."""
+"""Neighbours by selected features, against the oracle."""
 
 import numpy as np
 import pytest
@@ -32,21 +32,21 @@ def stream(n: int, p: int = P) -> tuple[MemberRows, IntArray, FloatArray]:
     return rows_of(X.astype(np.float32)), y, rng.choice([1.0, 0.5, 2.0], n)
 
 
-def test_selected_neighbours_are_their_twin() -> None:
+def test_selected_neighbours_equal_their_oracle() -> None:
     rows, y, weight = stream(N)
-    twin = SelectedNeighbours(3)
+    oracle = SelectedNeighbours(3)
     expected = []
     for z, label, w in zip(rows.z, y, weight, strict=True):
-        expected.append(twin.score(z))
-        twin.learn(z, label, w)
+        expected.append(oracle.score(z))
+        oracle.learn(z, label, w)
     state = member.begin(shape_of(P), np.ones(3, np.bool_), 5)
     scores = np.zeros((N, 1, 3))
     member.learn_rows(state, rows, y, weight, scores)
     assert_allclose(scores[:, 0], expected, rtol=1e-5, atol=1e-5)
-    assert_array_equal(state.chosen[: len(twin.chosen)], twin.chosen)
-    assert_allclose(state.relevance[: len(twin.chosen)], twin.relevance, atol=1e-5)
+    assert_array_equal(state.chosen[: len(oracle.chosen)], oracle.chosen)
+    assert_allclose(state.relevance[: len(oracle.chosen)], oracle.relevance, atol=1e-5)
     assert set(state.chosen[:2]) == {1, 4}
-    assert np.all(state.chosen[len(twin.chosen) :] == -1)
+    assert np.all(state.chosen[len(oracle.chosen) :] == -1)
 
 
 def test_equal_features_are_selected_in_their_order() -> None:
@@ -57,10 +57,10 @@ def test_equal_features_are_selected_in_their_order() -> None:
         z[:, copy] = z[:, 4]
     state = member.begin(shape_of(P), np.ones(3, np.bool_), 5)
     member.learn_rows(state, rows_of(z), y, weight, np.zeros((60, 1, 3)))
-    twin = SelectedNeighbours(3)
+    oracle = SelectedNeighbours(3)
     for row, label, w in zip(z, y, weight, strict=True):
-        twin.learn(row, label, w)
-    assert_array_equal(state.chosen[: len(twin.chosen)], twin.chosen)
+        oracle.learn(row, label, w)
+    assert_array_equal(state.chosen[: len(oracle.chosen)], oracle.chosen)
     equal = [j for j in state.chosen if j in (2, 4, 20, 39)]
     assert equal == [2, 4, 20, 39]
 

@@ -10,21 +10,21 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.members.window_forest import WindowForest
-from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
-from rpnb.core.pooled.members import window_forest as forest
-from rpnb.core.pooled.members.forest.state import (
+from rpnb._core.forest import (
     CLOCKS,
     GROWN,
     LEARNED,
     START,
     TREES,
     WIDEST,
-    ForestState,
     kept_rows,
     units_per_row,
     window_rows,
 )
+from rpnb._core.forest import WindowForest as ForestState
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
+from rpnb.core.pooled.members import window_forest as forest
 from rpnb.core.pooled.model import new_model
 from strategies import Stream, streams
 
@@ -45,7 +45,7 @@ def new_forest(p: int, M: int, seed: int = 3, window: int = 0) -> ForestState:
 def learn(
     state: ForestState, X: FloatArray, y: IntArray, weight: FloatArray | None = None
 ) -> FloatArray:
-    """Learn rows, scored beforehand; return the scores."""
+    """Learn rows, scored in advance; return the scores."""
     scores = np.empty((X.shape[0], 2, state.active.shape[0]))
     weight = np.ones(X.shape[0]) if weight is None else weight
     forest.learn_rows(state, rows_of(X), y, weight, scores)
@@ -379,7 +379,7 @@ def test_what_does_not_fit_is_refused() -> None:
         with pytest.raises(ValueError, match="length"):
             forest.score_rows(state, wrong_rows, scores)
     assert same_state(state, untouched)
-    with pytest.raises(ValueError, match="place"):
+    with pytest.raises(ValueError, match="k is out of range"):
         state.learn_window(TREES + 1, untouched)
     with pytest.raises(ValueError, match="itself"):
         state.learn_window(0, state)

@@ -99,17 +99,17 @@ def between(a: F32, b: F32) -> F32:
     return middle if middle < b else a
 
 
-def find_cuts(values: list[F32]) -> list[F32]:
-    """Return cut points: between all neighbours, or 126 of about equal mass."""
+def find_cuts(values: list[F32], most: int) -> list[F32]:
+    """Return cut points: between all neighbours, or `most` of about equal mass."""
     distinct, counts = np.unique(np.array(values, F32), return_counts=True)
     cuts: list[F32] = []
     left, taken = len(values), 0
     for i in range(len(distinct) - 1):
         taken += int(counts[i])
-        if len(distinct) <= 127 or taken * (127 - len(cuts)) >= left:
+        if len(distinct) <= most + 1 or taken * (most + 1 - len(cuts)) >= left:
             cuts.append(between(distinct[i], distinct[i + 1]))
             left, taken = left - taken, 0
-            if len(cuts) == 126:
+            if len(cuts) == most:
                 break
     return cuts
 
@@ -127,6 +127,7 @@ class BoostedTrees:
         self.rows: dict[int, Row] = {}
         self.first = self.end = 0
         self.trees: list[Tree] = []
+        self.before_change: list[Tree] = []
         self.n_grown = 0
         self.event, self.next_event = -1, 128
         self.losses: list[float] = []
@@ -212,7 +213,7 @@ class BoostedTrees:
             self.losses.append(min(self.loss(F, rank), 4.0))
             if len(self.losses) == 256:
                 self.end_block()
-        self.credit += 10000
+        self.credit += 40000 if self.end <= 4096 else 20000
         while self.credit > 0:
             self.credit -= next(self.job)
 
@@ -234,6 +235,7 @@ class BoostedTrees:
 
     def forget(self) -> None:
         self.stop()
+        self.before_change = self.trees
         n = self.end - self.first
         kept = min(n, max(512, n // 4))
         self.drop_before(self.end - kept)
@@ -310,7 +312,8 @@ class BoostedTrees:
         known = self.end - first_raw
         count = min(known, self.cut_rows())
         sample = [values[first_raw + i * known // count] for i in range(count)]
-        self.cuts[j] = find_cuts([x for x in sample if not np.isnan(x)])
+        most = min(126, max(15, known // 8))
+        self.cuts[j] = find_cuts([x for x in sample if not np.isnan(x)], most)
         self.made[j] = self.event
         for i, row in self.rows.items():
             row.bins[j] = self.bin(j, values[i])
@@ -348,7 +351,9 @@ class BoostedTrees:
                 yield self.credit
                 continue
             m = self.end - self.first
-            T = min(100, max(8, int(np.sqrt(m))))
+            T = 100
+            if self.trees and self.trees[0] in self.before_change:
+                T = min(100, max(8, int(np.sqrt(m))))
             old = self.trees[: max(len(self.trees) - T + 1, 0)]
             yield 200
             tree = yield from self.grow(features, m, old)
@@ -424,7 +429,7 @@ class BoostedTrees:
         first, C, Q, width = self.first, self.C, len(self.rank), len(features)
         rows = [self.rows[first + i] for i in range(m)]
         n_leaves = int(np.sqrt(float(m) * max(1.0, Q / 6.0)) / 4.0)
-        n_leaves = min(127, max(4, n_leaves))
+        n_leaves = min(127, max(12, n_leaves))
         bound = 3.0 * 4096.0 * (sum(row.weight for row in rows) / 1024.0)
         unit = 4096.0
         while bound > 2.0**31 - m - 1.0:

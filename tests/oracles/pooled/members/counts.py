@@ -11,7 +11,7 @@ QUANTILES = norm.ppf(np.arange(1, 16) / 16)
 
 
 class BinnedBayes:
-    """N: counts of rows by feature, bin and class."""
+    """Counts of rows by feature, bin and class."""
 
     def __init__(self, M: int, p: int) -> None:
         self.n, self.counts = np.zeros(M), np.zeros((p, 16, M))
@@ -32,7 +32,7 @@ class BinnedBayes:
 
 
 class Neighbours:
-    """K: the ten nearest of the last 500 rows."""
+    """The ten nearest of the last 500 rows."""
 
     def __init__(self, M: int) -> None:
         self.n = np.zeros(M)
@@ -58,7 +58,7 @@ class Neighbours:
 
 
 class SelectedNeighbours:
-    """S: neighbours by the features that say most about the class."""
+    """Neighbours by the features most informative of the class."""
 
     def __init__(self, M: int) -> None:
         self.M, self.chosen, self.next = M, np.zeros(0, np.int64), 32
@@ -110,7 +110,7 @@ class SelectedNeighbours:
 
 
 class Transitions:
-    """T: which class follows which, `delay` + 1 rows later."""
+    """Which class follows which, `delay` + 1 rows later."""
 
     def __init__(self, M: int, delay: int = 0) -> None:
         self.n, self.pairs, self.delay = np.zeros(M), np.zeros((M, M)), delay

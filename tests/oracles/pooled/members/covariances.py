@@ -1,4 +1,4 @@
-"""Shared, fading and class covariances, as their formulas stand, in NumPy."""
+"""Shared, fading and class covariances, in NumPy, formula by formula."""
 
 from math import lgamma
 
@@ -42,7 +42,7 @@ def discriminants(
 
 
 class Discriminants:
-    """L: sums over all rows; V made anew after the rows in `due`."""
+    """Sums over all rows; V recomputed after the rows in `due`."""
 
     def __init__(self, M: int, E: int) -> None:
         self.n, self.B, self.A = np.zeros(M), np.zeros((M, E)), np.zeros((E, E))
@@ -73,7 +73,7 @@ class Discriminants:
 
 
 class FadingDiscriminants(Discriminants):
-    """l: sums that fade every 64 rows after row 256."""
+    """Sums that fade every 64 rows after row 256."""
 
     def is_due(self) -> bool:
         return self.seen >= self.due
@@ -90,7 +90,7 @@ class FadingDiscriminants(Discriminants):
 
 
 class ClassCovariances:
-    """Q: the Student-t predictive of a normal, inverse-Wishart model."""
+    """The Student-t predictive of a normal, inverse-Wishart model."""
 
     def __init__(self, M: int, d: int) -> None:
         self.n, self.mean = np.zeros(M), np.zeros((M, d))

@@ -1,6 +1,6 @@
-"""A window forest once more, plainly.
+"""A window forest, slow and readable.
 
-Slow and readable: what the compiled kernels are tested against, to the bit. A tree is
+The compiled kernels are tested against it, to the bit. A tree is
 made of objects, all rows ever learned are kept and found by their number, class counts
 are lists of [class, count], and random words are drawn one at a time.
 """

@@ -1,1 +1,1 @@
-"""The members of the pooled classifier, a file each."""
+"""The members of the pooled classifier, one module each."""

@@ -1,4 +1,4 @@
-"""Naive Bayes on binned features. The formulas are in binned_bayes.h."""
+"""Naive Bayes on binned features; formulas: binned_bayes.h."""
 
 from typing import Final
 
@@ -7,14 +7,15 @@ import numpy as np
 from rpnb._core.pooled import BinnedBayes
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.elementary import log
-from rpnb.core.pooled.algebra.blocks import padded
 from rpnb.core.pooled.member import (
     MemberRows,
     Shape,
     arrange,
     copy_state,
     learn_rows,
+    padded,
     score_rows,
+    signed_parts,
     without_sums,
 )
 
@@ -34,12 +35,12 @@ USES_SCALE: Final = True
 SUMS: Final = ("active", "class_weight", "bins")
 
 BINS: Final = 16
-#: Weight of the prior, spread over the bins of a feature.
+#: Weight of the prior of a feature, spread over its bins.
 PRIOR: Final = 2.0
 
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> BinnedBayes:
-    """Return the counts of no rows."""
+    """Return the initial state: empty bins."""
     return BinnedBayes.begin(shape, active)
 
 
@@ -66,12 +67,9 @@ def grow_classes(
 
 
 def merge(states: list[BinnedBayes], base: BinnedBayes | None = None) -> BinnedBayes:
-    """Return the sums of several states, less all but one times those of `base`."""
+    """Return the sums of several states, with those of `base` counted once."""
     merged = copy_state(states[0])
-    parts = [(1.0, state) for state in states[1:]]
-    if base is not None:
-        parts += [(-1.0, base)] * (len(states) - 1)
-    for sign, part in parts:
+    for sign, part in signed_parts(states, base):
         merged.active[:] |= part.active
         merged.class_weight[:] += sign * part.class_weight
         merged.bins[:] += np.float32(sign) * part.bins
@@ -82,7 +80,7 @@ def merge(states: list[BinnedBayes], base: BinnedBayes | None = None) -> BinnedB
 def sum_rows(
     state: BinnedBayes, rows: MemberRows, y: IntArray, weight: FloatArray
 ) -> BinnedBayes:
-    """Return the counts of rows alone."""
+    """Return a state with the counts of these rows only."""
     part = without_sums(state, SUMS)
     learn_rows(part, rows, y, weight, np.zeros((0, 1, state.active.shape[0])))
     return part

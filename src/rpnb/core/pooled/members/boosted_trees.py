@@ -1,8 +1,8 @@
-"""Boosted trees, the oldest of which is replaced again and again.
+"""Gradient-boosted trees, the oldest of which is replaced continually.
 
-The formulas are in `cpp/pooled/boosted`: `boosted_trees.h` has the member, `grower.h`
-how a tree is grown. Unlike other members it grows with the rows that it keeps, up to a
-limit, and its arrays are copies of what it remembers.
+The formulas are in `cpp/pooled/boosted`: those of the member in `boosted_trees.h`, how
+a tree grows in `grower.h`. Unlike other members, its memory grows with the rows that it
+keeps, up to a limit, and its arrays are copies.
 """
 
 from typing import Final
@@ -27,7 +27,7 @@ USES_SCALE: Final = False
 
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> BoostedTrees:
-    """Return a state without rows and trees."""
+    """Return the initial state, without rows and trees."""
     return BoostedTrees.begin(shape, active, seed)
 
 
@@ -39,10 +39,10 @@ def grow_classes(
 
 
 def merge(states: list[BoostedTrees]) -> BoostedTrees:
-    """Return the trees of the state with the most rows, with the rows of all.
+    """Return the state with the most rows, after learning those of the others.
 
-    The rows of the other states count as learned after its own. Their values are those
-    of their bins, except for the latest ones, of which values are kept.
+    Only the latest rows of a state have their values; of older ones the bins are known,
+    and values within the bins take their place.
     """
     most = max(range(len(states)), key=lambda k: states[k].n_rows)
     merged = states[most].copy()

@@ -1,4 +1,4 @@
-"""A covariance for each class. The formulas are in class_covariance.h."""
+"""One covariance per class; formulas: class_covariance.h."""
 
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from rpnb.core.pooled.member import (
     copy_state,
     learn_rows,
     score_rows,
+    signed_parts,
     without_sums,
 )
 
@@ -32,25 +33,25 @@ MERGEABLE: Final = True
 USES_SCALE: Final = True
 SUMS: Final = ("active", "class_weight", "mean", "scatter", "total", "weight", "seen")
 
-#: Classes that are scored for a row, at most.
+#: Most classes that are scored for a row.
 SCORED: Final = ClassCovariance.SCORED
 # Classes handled at once.
 _LANES: Final = 4
 
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> ClassCovariance:
-    """Return the state of no rows."""
+    """Return the initial state."""
     return ClassCovariance.begin(shape, active)
 
 
 def by_class(lanes: NDArray[Any], M: int) -> NDArray[Any]:
-    """Return (M, size) of (G, size, 4)."""
+    """Return (M, size) from groups of four classes (G, size, 4)."""
     G, size, _ = lanes.shape
     return lanes.transpose(0, 2, 1).reshape(G * _LANES, size)[:M]
 
 
 def _by_lane(classes: NDArray[Any]) -> NDArray[Any]:
-    """Return (G, size, 4) of (M, size), with zeros in the lanes that have no class."""
+    """Return (G, size, 4) from (M, size); lanes without a class are zero."""
     M, size = classes.shape
     G = -(-M // _LANES)
     filled = np.zeros((G * _LANES, size))
@@ -81,15 +82,12 @@ def grow_classes(
 def merge(
     states: list[ClassCovariance], base: ClassCovariance | None = None
 ) -> ClassCovariance:
-    """Return the statistics of several states, less all but one times `base`."""
+    """Return the moments of several states, with those of `base` counted once."""
     merged = copy_state(states[0])
     M, d = merged.class_weight.shape[0], merged.mean.shape[1]
     mean = by_class(merged.mean, M).copy()
     rows, columns = np.tril_indices(d)
-    parts = [(1.0, state) for state in states[1:]]
-    if base is not None:
-        parts += [(-1.0, base)] * (len(states) - 1)
-    for sign, part in parts:
+    for sign, part in signed_parts(states, base):
         count = merged.class_weight + sign * part.class_weight
         share = part.class_weight / np.where(count > 0.0, count, 1.0)
         delta = by_class(part.mean, M) - mean
@@ -110,7 +108,7 @@ def merge(
 def sum_rows(
     state: ClassCovariance, rows: MemberRows, y: IntArray, weight: FloatArray
 ) -> ClassCovariance:
-    """Return the statistics of rows alone."""
+    """Return a state with the moments of these rows only."""
     part = without_sums(state, SUMS)
     part.refresh()
     learn_rows(part, rows, y, weight, np.zeros((0, 1, state.active.shape[0])))

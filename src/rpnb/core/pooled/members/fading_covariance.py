@@ -1,6 +1,6 @@
-"""Linear discriminants with a shared covariance that forgets.
+"""Linear discriminants with a fading shared covariance.
 
-The formulas are in fading_covariance.h; here states begin, grow and merge.
+Formulas: fading_covariance.h.
 """
 
 from typing import Final
@@ -10,14 +10,8 @@ import numpy as np
 from rpnb._core.covariances import FadingCovariance
 from rpnb.core.kernels.arrays import BoolArray, IntArray
 from rpnb.core.kernels.elementary import log
-from rpnb.core.pooled.algebra.blocks import padded
-from rpnb.core.pooled.member import (
-    Shape,
-    arrange,
-    copy_state,
-    learn_rows,
-    score_rows,
-)
+from rpnb.core.pooled.member import Shape, copy_state, learn_rows, score_rows
+from rpnb.core.pooled.members.shared_covariance import arrange_discriminants
 
 __all__ = [
     "FadingCovariance",
@@ -33,17 +27,17 @@ OUTPUTS: Final = ("fading_covariance",)
 MERGEABLE: Final = False
 USES_SCALE: Final = True
 
-#: Rows between two times of forgetting, which are kept.
+#: Rows that are kept until they are added; the sums fade as often.
 GROUP: Final = 64
 
 
 def chosen_columns(shape: Shape) -> IntArray:
-    """Return the columns of φ that are used: features, some dense, some sparse ones."""
+    """Return which columns of φ are used: features, some dense and sparse ones."""
     return begin(shape, np.zeros(0, np.bool_), 0).columns
 
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> FadingCovariance:
-    """Return the sums of no rows."""
+    """Return the initial state: empty sums."""
     return FadingCovariance.begin(shape, active)
 
 
@@ -51,23 +45,11 @@ def grow_classes(
     state: FadingCovariance, source: IntArray, active: BoolArray
 ) -> FadingCovariance:
     """Return a state whose class m is class source[m] of `state`, or new if −1."""
-    M, E = source.shape[0], state.V.shape[0]
-    C = padded(max(M, 1), 8)
-    V, offset = np.zeros((E, C), np.float32), np.zeros(C, np.float32)
-    V[:, :M] = arrange(state.V.T, source, 0.0).T
-    offset[:M] = arrange(state.offset, source, 0.0)
-    return state._replace(
-        active=active,
-        class_weight=arrange(state.class_weight, source, 0.0),
-        log_count=arrange(state.log_count, source, log(0.5)),
-        B=arrange(state.B, source, 0.0),
-        V=V,
-        offset=offset,
-    )
+    return state._replace(active=active, **arrange_discriminants(state, source))
 
 
 def merge(states: list[FadingCovariance]) -> FadingCovariance:
-    """Return the sum of what each state has left of its past."""
+    """Return the sums of several states, each faded as it is."""
     parts = [copy_state(state) for state in states]
     merged = parts[0]
     for part in parts:

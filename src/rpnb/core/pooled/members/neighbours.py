@@ -1,8 +1,6 @@
-"""Nearest neighbours among the last 500 rows. The formula is in nearest.h."""
+"""Nearest neighbours among the last 500 rows; formula: nearest.h."""
 
 from typing import Final
-
-import numpy as np
 
 from rpnb._core.densities import Neighbours
 from rpnb.core.kernels.arrays import BoolArray, IntArray
@@ -11,6 +9,7 @@ from rpnb.core.pooled.member import (
     arrange,
     copy_state,
     learn_rows,
+    new_numbers,
     score_rows,
 )
 
@@ -25,37 +24,35 @@ ROWS: Final = Neighbours.ROWS
 
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> Neighbours:
-    """Return an empty ring."""
+    """Return the initial state: an empty ring of rows."""
     return Neighbours.begin(shape, active)
 
 
 def grow_classes(state: Neighbours, source: IntArray, active: BoolArray) -> Neighbours:
     """Return a state whose class m is class source[m] of `state`, or new if −1."""
-    known = np.flatnonzero(source >= 0)
-    target = np.zeros(max(state.class_weight.shape[0], 1), np.int64)
-    target[source[known]] = known
+    numbers = new_numbers(source, max(state.class_weight.shape[0], 1), 0)
     return state._replace(
         active=active,
         class_weight=arrange(state.class_weight, source, 0.0),
-        labels=target[state.labels],
+        labels=numbers[state.labels],
     )
 
 
 def merge(states: list[Neighbours]) -> Neighbours:
-    """Return a ring of the latest rows of all states, taken in turns.
+    """Return a ring with the latest rows of all states, taken in turn.
 
-    The states are assumed to have learned in parallel: the merged ring keeps as many of
-    the latest rows of each, older ones first.
+    The states are assumed to have learned in parallel: the ring keeps equally many of
+    the latest rows of each, in order of age.
     """
     merged = copy_state(states[0])
     latest: list[tuple[Neighbours, int]] = []
     orders = [_slots_by_age(state) for state in states]
     depth = max(len(order) for order in orders)
-    for back in range(depth, 0, -1):
+    for age in range(depth, 0, -1):
         latest += [
-            (state, order[-back])
+            (state, order[-age])
             for state, order in zip(states, orders, strict=True)
-            if back <= len(order)
+            if age <= len(order)
         ]
     for state in states[1:]:
         merged.active[:] |= state.active
@@ -71,5 +68,6 @@ def merge(states: list[Neighbours]) -> Neighbours:
 
 
 def _slots_by_age(state: Neighbours) -> list[int]:
+    """Return the slots in use, that of the oldest row first."""
     seen = int(state.seen[0])
     return [t % ROWS for t in range(max(seen - ROWS, 0), seen)]

@@ -1,4 +1,4 @@
-"""Neighbours by selected features. The formulas are in selected_neighbours.h."""
+"""Neighbours by selected features; formulas: selected_neighbours.h."""
 
 from typing import Final
 
@@ -11,6 +11,7 @@ from rpnb.core.pooled.member import (
     arrange,
     copy_state,
     learn_rows,
+    new_numbers,
     score_rows,
 )
 
@@ -28,25 +29,25 @@ OUTPUTS: Final = ("selected_neighbours",)
 MERGEABLE: Final = False
 USES_SCALE: Final = True
 
-#: It is a member where rows have more features than these.
+#: The member is used for rows with more features than this.
 MANY_FEATURES: Final = 32
-#: Rows kept, at most.
+#: Most rows that are kept.
 ROWS: Final = SelectedNeighbours.ROWS
-#: Features selected, at most.
+#: Most features that are selected.
 MOST: Final = SelectedNeighbours.MOST
 #: Bins of a feature.
 BINS: Final = SelectedNeighbours.BINS
-#: Pairs of a feature and a class, at most.
+#: Most pairs of a feature and a class.
 MOST_PAIRS: Final = SelectedNeighbours.MOST_PAIRS
 
 
 def rows_kept(p: int) -> int:
-    """Return R, the number of rows kept, for rows of p features."""
+    """Return the number R of rows kept, for p features."""
     return SelectedNeighbours.rows_kept(p)
 
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> SelectedNeighbours:
-    """Return a state that has learned nothing."""
+    """Return the initial state."""
     return SelectedNeighbours.begin(shape, active)
 
 
@@ -54,9 +55,7 @@ def grow_classes(
     state: SelectedNeighbours, source: IntArray, active: BoolArray
 ) -> SelectedNeighbours:
     """Return a state whose class m is class source[m] of `state`, or new if −1."""
-    known = np.flatnonzero(source >= 0)
-    target = np.zeros(max(state.class_weight.shape[0], 1), np.int64)
-    target[source[known]] = known
+    numbers = new_numbers(source, max(state.class_weight.shape[0], 1), 0)
     p = state.counts.shape[0]
     counts = np.ascontiguousarray(
         arrange(state.counts.transpose(2, 0, 1), source, 0.0).transpose(1, 2, 0)
@@ -65,7 +64,7 @@ def grow_classes(
         active=active,
         class_weight=arrange(state.class_weight, source, 0.0),
         counts=counts,
-        labels=target[state.labels],
+        labels=numbers[state.labels],
     )
     if p * source.shape[0] > MOST_PAIRS:
         grown.chosen[:] = -1
@@ -77,7 +76,7 @@ def grow_classes(
 
 
 def merge(states: list[SelectedNeighbours]) -> SelectedNeighbours:
-    """Return sums of the counts, and the latest rows of all states, taken in turns."""
+    """Return summed counts, and the latest rows of all states, taken in turn."""
     merged = copy_state(states[0])
     R = merged.rows.shape[0]
     for state in states[1:]:
@@ -85,7 +84,7 @@ def merge(states: list[SelectedNeighbours]) -> SelectedNeighbours:
         merged.class_weight[:] += state.class_weight
         merged.counts[:] += state.counts
     lengths = [min(int(state.clock[0]), R) for state in states]
-    # By age: the last row of each state, then the last but one of each, …
+    # By age: the last row of each state, then the last but one of each, and so on.
     ages = [(age, side) for side, n in enumerate(lengths) for age in range(n)]
     latest = sorted(ages)[:R]
     for to, (age, side) in enumerate(reversed(latest)):

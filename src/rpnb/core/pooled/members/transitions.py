@@ -1,4 +1,4 @@
-"""Transitions: which class follows which. The formulas are in transitions.h."""
+"""Which class follows which: a Markov chain of labels; formulas: transitions.h."""
 
 from typing import Final
 
@@ -11,7 +11,9 @@ from rpnb.core.pooled.member import (
     arrange,
     copy_state,
     learn_rows,
+    new_numbers,
     score_rows,
+    signed_parts,
 )
 
 __all__ = ["Transitions", "begin", "grow_classes", "learn_rows", "merge", "score_rows"]
@@ -23,7 +25,7 @@ SUMS: Final = ()
 
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> Transitions:
-    """Return the counts of no rows."""
+    """Return the initial state: no transitions."""
     return Transitions.begin(shape, active)
 
 
@@ -32,25 +34,19 @@ def grow_classes(
 ) -> Transitions:
     """Return a state whose class m is class source[m] of `state`, or new if −1."""
     rows = arrange(state.pairs, source, 0.0)
-    number = np.full(state.class_weight.shape[0] + 1, -1)
-    known = np.flatnonzero(source >= 0)
-    number[source[known]] = known  # the last entry is for −1, no row
-    last = number[state.last]
+    numbers = new_numbers(source, state.class_weight.shape[0] + 1, -1)
     return Transitions(
         active.copy(),
         arrange(state.class_weight, source, 0.0),
         np.ascontiguousarray(arrange(rows.T, source, 0.0).T),
-        last,
+        numbers[state.last],
     )
 
 
 def merge(states: list[Transitions], base: Transitions | None = None) -> Transitions:
-    """Return the sums of several states, less all but one times those of `base`."""
+    """Return the sums of several states, with those of `base` counted once."""
     merged = copy_state(states[0])
-    parts = [(1.0, state) for state in states[1:]]
-    if base is not None:
-        parts += [(-1.0, base)] * (len(states) - 1)
-    for sign, part in parts:
+    for sign, part in signed_parts(states, base):
         merged.active[:] |= part.active
         merged.class_weight[:] += sign * part.class_weight
         merged.pairs[:] += sign * part.pairs

@@ -1,62 +1,63 @@
-"""A window forest: decision trees grown from the last rows, the worst one replaced.
+"""Decision trees grown from a sliding window; the worst one is replaced.
 
-Trees of random splits are grown from the last 250, 1,000 and 4,000 rows in turn. After
-a drift, trees of long windows lose their weight and are replaced first; on a stationary
-stream they stay. Leaves go on counting while a tree is in use. There are two outputs:
-`forest_slow`, from all rows counted since a tree was grown, and `forest_fast`, from the
-last few rows at each leaf.
-
-The kernels are in `cpp/pooled/forest`: `leaves.h` says what leaves count and how scores
-follow, `trees.h` how trees grow. `forest.state` says what is kept.
-
-Missing values go to the right at each split. Row weights count in slow counts and in
-the class frequencies; in the choice of splits, in fast counts and in the weights of
-trees every row counts the same. Where p > 8,192 a window of rows would be too large,
-and the forest reads `low`, their random projection to 32 dimensions, instead of `raw`.
+Trees and their state are described in `cpp/pooled/forest/window_forest.h`. There are
+two outputs: `window_forest`, from all rows counted since a tree was grown, and
+`window_forest_fast`, from the last few rows at each leaf.
 """
 
 from typing import Final
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, WordArray
-from rpnb.core.pooled.member import Shape, arrange, learn_rows, score_rows
-from rpnb.core.pooled.members.forest.state import (
+from rpnb._core.forest import (
     DUE,
     GROWN,
     LEARNED,
     START,
     TREES,
-    ForestState,
+    WindowForest,
     listed_classes,
 )
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, WordArray
+from rpnb.core.pooled.member import (
+    Shape,
+    arrange,
+    learn_rows,
+    new_numbers,
+    score_rows,
+)
 
-__all__ = ["begin", "grow_classes", "learn_rows", "merge", "score_rows"]
+__all__ = [
+    "WindowForest",
+    "begin",
+    "grow_classes",
+    "learn_rows",
+    "merge",
+    "score_rows",
+]
 
 OUTPUTS: Final = ("window_forest", "window_forest_fast")
 MERGEABLE: Final = False
 USES_SCALE: Final = False
 
 
-def begin(shape: Shape, active: BoolArray, seed: int) -> ForestState:
-    """Return a forest that has learned nothing: trees of one empty leaf each."""
-    return ForestState.begin(shape, active, seed)
+def begin(shape: Shape, active: BoolArray, seed: int) -> WindowForest:
+    """Return the initial state: trees of one empty leaf each."""
+    return WindowForest.begin(shape, active, seed)
 
 
 def grow_classes(
-    state: ForestState, source: IntArray, active: BoolArray
-) -> ForestState:
-    """Return the forest with its classes rearranged; class m was source[m]."""
+    state: WindowForest, source: IntArray, active: BoolArray
+) -> WindowForest:
+    """Return a state whose class m is class source[m] of `state`, or new if −1."""
     M = source.shape[0]
-    number = np.full(state.active.shape[0] + 1, -1, np.int64)
-    known = np.flatnonzero(source >= 0)
-    number[source[known]] = known  # the last entry is for −1, no class
+    numbers = new_numbers(source, state.active.shape[0] + 1, -1)
     S = listed_classes(M)
 
     def listed(classes: WordArray) -> WordArray:
         trees, leaves, before = classes.shape
         arranged = np.full((trees, leaves, S), -1, np.int32)
-        arranged[:, :, :before] = number[classes]
+        arranged[:, :, :before] = numbers[classes]
         return arranged
 
     def counted(counts: FloatArray) -> FloatArray:
@@ -68,7 +69,7 @@ def grow_classes(
     return state._replace(
         active=active,
         class_weight=arrange(state.class_weight, source, 0.0),
-        window_class=number[state.window_class],
+        window_class=numbers[state.window_class],
         slow_class=listed(state.slow_class),
         slow_count=counted(state.slow_count),
         fast_class=listed(state.fast_class),
@@ -76,17 +77,17 @@ def grow_classes(
     )
 
 
-def merge(states: list[ForestState]) -> ForestState:
+def merge(states: list[WindowForest]) -> WindowForest:
     """Return a forest of the best trees of several.
 
-    The states give one tree each in turn, the one with the most weight first. Each tree
-    then learns the windows of the other states, so that its leaves have counted all of
-    them. The new window has the last rows of all states, in turn.
+    Each state contributes one tree in turn, in order of weight. Each tree then learns
+    the windows of the other states, so that its leaves have counted all of them. The
+    new window holds the last rows of all states, taken in turn.
     """
     trees = [state.log_weight.sum(axis=0) for state in states]
-    # −weight ascending is weight descending; a stable sort keeps ties in order.
+    # Descending by weight; a stable sort keeps ties in order.
     ranked = [np.argsort(-weights, kind="stable") for weights in trees]
-    merged = ForestState(*states[0])
+    merged = WindowForest(*states[0])
     for j in range(TREES):
         side = j % len(states)
         tree = ranked[side][j // len(states)]
@@ -126,11 +127,11 @@ _TREE_ARRAYS = (
 )
 
 
-def _merge_windows(merged: ForestState, states: list[ForestState]) -> None:
+def _merge_windows(merged: WindowForest, states: list[WindowForest]) -> None:
     """Fill the window with the last rows of all states, and set the clock to it."""
     R = merged.window.shape[0]
     lengths = [min(int(state.clock[LEARNED]), R) for state in states]
-    # Rows by age: the last of each state, then the last but one of each, …
+    # By age: the last row of each state, then the last but one of each, and so on.
     ages = [
         (age, -side) for side, length in enumerate(lengths) for age in range(length)
     ]

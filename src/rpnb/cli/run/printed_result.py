@@ -1,0 +1,242 @@
+"""Results of a run as a table or as JSON."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rpnb._version import __version__
+from rpnb.cli.progress_line import duration
+from rpnb.cli.run.advice import advice, column_lines, warning
+from rpnb.cli.run.stream_progress import memory
+from rpnb.estimators.registry import stream_parameters
+from rpnb.evaluate.differences import significance_sentence
+from rpnb.evaluate.evaluation import Evaluation, Participant
+from rpnb.evaluate.metrics import (
+    Metric,
+    class_scores,
+    figure_text,
+    title_of,
+    true_class_macro_f1,
+)
+from rpnb.evaluate.result import RunFacts
+from rpnb.report.table_text import TextTable, to_text
+
+# Largest number of drift alarms that are listed.
+_ALARMS = 8
+# Notes on how a learner combines densities, as in the tables of the study.
+_DENSITIES = {
+    "log": 'logarithms of densities are added (density="log"), which is numerically '
+    "stable; MOA and the paper multiply densities",
+    "product": "densities are multiplied as in MOA and underflow in high dimensions "
+    '(density="product")',
+}
+
+
+def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
+    """Return the results as a table of text."""
+    order = (
+        "in the order of the file"
+        if facts.order == "file"
+        else f"shuffled with {facts.order}"
+    )
+    lines = []
+    for participant in evaluation.participants:
+        confusion = participant.confusion
+        figures = confusion.measure(facts.metrics)["cumulative"]
+        lines.append(
+            (
+                participant.name,
+                f"{confusion.error:.4f}",
+                f"{confusion.window_error:.4f}",
+                f"{true_class_macro_f1(confusion.counts):.4f}",
+                *(figure_text(figures[name]) for name in facts.metrics),
+                f"{participant.model.n_updates_:,}",
+                f"{confusion.rows / max(participant.seconds, 1e-9):,.0f}",
+            )
+        )
+    classes = len(evaluation.frequent_labels())
+    learners = [each for each in evaluation.participants if not each.reference]
+    megabytes = memory(peak=True)
+    notes = [
+        f"{_seconds(facts)}, {evaluation.rows / max(facts.seconds, 1e-9):,.0f} "
+        "rows/s overall"
+        + ("" if megabytes is None else f", peak memory {megabytes:.0f} MB")
+    ]
+    if len(learners) > 1:
+        best = min(learners, key=lambda each: each.confusion.mistakes)
+        errors = {each.name: each.confusion.error for each in learners}
+        sentence = significance_sentence(evaluation.compare_with_best(errors))
+        notes.append(" ".join(filter(None, (f"Lowest error: {best.name}.", sentence))))
+    if facts.scaled:
+        notes.append(
+            f"Scaled by the mean and deviation so far: {', '.join(facts.scaled)}."
+        )
+    notes += [
+        f"{each.name}: {_alarms(each.model.drifts_)}"
+        for each in evaluation.participants
+        if hasattr(each.model, "drifts_")
+    ]
+    notes += facts.advice
+    notes += [
+        f"{each.name}: {_DENSITIES[_inner(each.model).density]}"
+        for each in evaluation.participants
+        if hasattr(_inner(each.model), "density")
+    ]
+    notes += [f"Note: {note}." for note in facts.notes]
+    notes += advice(evaluation, facts)
+    if facts.loaded is not None:
+        notes.append(
+            f"Resumed from {facts.loaded}: updates count all rows, errors only those "
+            "of this file; the references started from scratch."
+        )
+    if facts.table:
+        notes.append(
+            "Rows were shuffled, and each was predicted before it was learned: expect "
+            "about the error of the last rows, or less, on new rows."
+        )
+        notes.append(f"Predict new rows: rpnb predict NEW_FILE --load {facts.saved}")
+    if facts.interrupted:
+        notes.append("Stopped by Ctrl-C: results are for the rows read so far.")
+    notes += [f"written: {path}" for path in facts.written]
+    if evaluation.unlabelled:
+        notes.append(
+            f"{evaluation.unlabelled:,} rows without a label were predicted, but "
+            "neither learned nor scored."
+        )
+    title = (
+        f"{facts.source}: {evaluation.rows:,} rows, {facts.p} "
+        f"{'feature' if facts.p == 1 else 'features'}, "
+        f"{classes} {'class' if classes == 1 else 'classes'}, {order}"
+    )
+    table = TextTable(
+        "\n".join([title, *column_lines(facts)]),
+        (
+            *("learner", "error", f"last {facts.window:,}", "macro F1"),
+            *(title_of(name) for name in facts.metrics),
+            *("updates", "rows/s"),
+        ),
+        tuple(lines),
+        tuple(notes),
+    )
+    first = warning(evaluation, facts)
+    return to_text(table) if first is None else f"{first}\n\n{to_text(table)}"
+
+
+def _seconds(facts: RunFacts) -> str:
+    """Return the time of a run, with decimals if it is short."""
+    return f"{facts.seconds:.2f} s" if facts.seconds < 10.0 else duration(facts.seconds)
+
+
+def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
+    """Return the results as one JSON object on a line."""
+    order = evaluation.sorted_labels()
+    megabytes = memory(peak=True)
+    return (
+        json.dumps(
+            {
+                "rpnb_version": __version__,
+                "source": facts.source,
+                "rows": evaluation.rows,
+                "unlabelled": evaluation.unlabelled,
+                "features": facts.p,
+                "columns": {
+                    "numbers": list(facts.numbers),
+                    "categories": dict(facts.categories),
+                    "texts": list(facts.texts),
+                    "dates": list(facts.dates),
+                    "dropped": dict(facts.dropped),
+                },
+                "notes": [*facts.notes, *advice(evaluation, facts)],
+                "classes": [evaluation.labels.labels[i] for i in order],
+                "order": facts.order,
+                "window": facts.window,
+                "seconds": round(facts.seconds, 3),
+                "peak_megabytes": None if megabytes is None else round(megabytes, 1),
+                "interrupted": facts.interrupted,
+                "warning": warning(evaluation, facts),
+                "loaded": facts.loaded,
+                "written": list(facts.written),
+                "scaled": list(facts.scaled),
+                "advice": list(facts.advice),
+                "differences": _differences(evaluation),
+                "learners": [
+                    _learner(participant, order, facts.metrics)
+                    for participant in evaluation.participants
+                ],
+            },
+            ensure_ascii=False,
+            allow_nan=False,
+        )
+        + "\n"
+    )
+
+
+def _differences(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """Return the differences in error between the best learner and all others."""
+    learners = [each for each in evaluation.participants if not each.reference]
+    errors = {each.name: each.confusion.error for each in learners}
+    return [
+        {
+            "best": each.first,
+            "other": each.second,
+            "error": float(each.mean[-1]),
+            "low": float(each.low[-1]),
+            "high": float(each.high[-1]),
+        }
+        for each in evaluation.compare_with_best(errors)
+    ]
+
+
+def _inner(model: Any) -> Any:
+    """Return the learner inside a drift detector or a pipeline, or the learner."""
+    model = getattr(model, "model", model)  # behind a drift detector
+    return getattr(model, "learner", model)
+
+
+def _alarms(rows: list[int]) -> str:
+    """Return a text with the number and the rows of drift alarms."""
+    if not rows:
+        return "no drift alarm"
+    some = ", ".join(f"{row:,}" for row in rows[:_ALARMS])
+    more = f" and {len(rows) - _ALARMS} more" if len(rows) > _ALARMS else ""
+    word = "alarm" if len(rows) == 1 else "alarms"
+    where = "row" if len(rows) == 1 else "rows"
+    return f"{len(rows)} drift {word}, at {where} {some}{more}"
+
+
+def _learner(
+    participant: Participant, order: list[int], metrics: Sequence[Metric]
+) -> dict[str, Any]:
+    confusion = participant.confusion
+    figures = confusion.measure(metrics)["cumulative"]
+    scores = class_scores(confusion.counts)
+    parameters = _inner(participant.model)
+    return {
+        "name": participant.name,
+        "reference": participant.reference,
+        "parameters": {
+            name: value
+            for name, value in stream_parameters(parameters).items()
+            if isinstance(value, int | float | str | None)
+        },
+        "error": confusion.error,
+        "window_error": confusion.window_error,
+        "macro_f1": true_class_macro_f1(confusion.counts),
+        "metrics": {
+            name: value if value == value else None for name, value in figures.items()
+        },
+        "mistakes": confusion.mistakes,
+        "updates": int(participant.model.n_updates_),
+        "seconds": round(participant.seconds, 6),
+        "confusion": confusion.counts[np.ix_(order, [*order, len(order)])].tolist(),
+        "precision": scores.precision[order].tolist(),
+        "recall": scores.recall[order].tolist(),
+        "f1": scores.f1[order].tolist(),
+        **(
+            {"drifts": participant.model.drifts_}
+            if hasattr(participant.model, "drifts_")
+            else {}
+        ),
+    }

@@ -1,1 +1,0 @@
-"""Probabilities learned online: a mixture of temperatures."""

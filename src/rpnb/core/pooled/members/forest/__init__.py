@@ -1,1 +1,0 @@
-"""The state of the window forest and its sizes."""

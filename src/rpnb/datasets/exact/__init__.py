@@ -1,1 +1,0 @@
-"""Datasets that are generated exactly as published."""

@@ -1,0 +1,60 @@
+"""What learners that wrap another one share: a pipeline, and drift detection."""
+
+from abc import abstractmethod
+from typing import Any
+
+from rpnb.estimators.checks.weights import ANY_WEIGHT
+from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.learner import Learner, State
+from rpnb.estimators.stream.weighted import WeightedStreamClassifier
+
+
+class WrappingLearner(Learner[State]):
+    """Abstract base: a learner with the capabilities of the learner that it wraps.
+
+    Where the wrapped model is not a learner at all, which `begin` refuses, it has none.
+    """
+
+    @property
+    @abstractmethod
+    def wrapped(self) -> Any:
+        """The model that a parameter of the estimator holds."""
+
+    @property
+    def inner(self) -> Learner[Any] | None:
+        """The learner of the wrapped model, if it is one of this package."""
+        model = self.wrapped
+        return model._learner() if isinstance(model, StreamClassifier) else None
+
+    @property
+    def accepts_sparse(self) -> bool:  # type: ignore[override]
+        return getattr(self.inner, "accepts_sparse", False)
+
+    @property
+    def weight_limits(self) -> tuple[float, float]:  # type: ignore[override]
+        return getattr(self.inner, "weight_limits", ANY_WEIGHT)
+
+    @property
+    def requires_seen_classes(self) -> bool:  # type: ignore[override]
+        return getattr(self.inner, "requires_seen_classes", False)
+
+    @property
+    def has_probabilities(self) -> bool:  # type: ignore[override]
+        return getattr(self.inner, "has_probabilities", False)
+
+    @property
+    def has_log_probabilities(self) -> bool:  # type: ignore[override]
+        return getattr(self.inner, "has_log_probabilities", False)
+
+    @property
+    def has_decisions(self) -> bool:  # type: ignore[override]
+        return getattr(self.inner, "has_decisions", False)
+
+
+def check_takes_weights(model: Any) -> None:
+    """Refuse sample weights for a wrapped model that does not accept them."""
+    if not isinstance(model, WeightedStreamClassifier):
+        raise TypeError(
+            f"{type(model).__name__} does not accept sample_weight: it weights all "
+            "samples equally"
+        )

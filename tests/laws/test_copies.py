@@ -1,0 +1,48 @@
+"""A model that was saved, pickled or copied goes on as the model would have."""
+
+import copy
+import pickle
+from pathlib import Path
+
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+import rpnb
+from learners import content, names, new, stream_for
+from rpnb.estimators.saving.files import ModelFileError
+
+
+@pytest.mark.parametrize("name", names())
+def test_files_pickles_and_copies_learn_as_the_model_would(
+    name: str, tmp_path: Path
+) -> None:
+    n, cut = (400, 300) if name == "Pooled" else (80, 50)
+    X, y = stream_for(name, n)
+    model = new(name).fit(X[:cut], y[:cut])
+    path = tmp_path / "model"
+    model.save(path)
+    twins = [
+        type(model).load(path),
+        rpnb.load(path),
+        pickle.loads(pickle.dumps(model)),  # noqa: S301 - our own bytes
+        copy.deepcopy(model),
+    ]
+    before = content(model)
+    for twin in twins:
+        assert type(twin) is type(model)
+        assert twin.get_params() == model.get_params()
+        assert content(twin) == before
+    expected = model.predict_then_learn(X[cut:], y[cut:])
+    for twin in twins:
+        assert_array_equal(twin.predict_then_learn(X[cut:], y[cut:]), expected)
+        assert content(twin) == content(model) != before
+    # The same model gives the same bytes.
+    model.save(path)
+    first = path.read_bytes()
+    twins[0].save(path)
+    assert path.read_bytes() == first
+    assert not clone(model).__sklearn_is_fitted__()
+    other = new("NoChange" if name != "NoChange" else "PA")
+    with pytest.raises(ModelFileError, match="load it with"):
+        type(other).load(path)

@@ -1,0 +1,122 @@
+"""The service corrects a changing class mix like the library, also over kills."""
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from rpnb.client import Client, ServeError
+from rpnb.evaluate.waiting import PriorCorrection
+from rpnb.serve.log import open_log
+from rpnb.serve.maintenance import check
+from rpnb.serve.mixes import MixCorrection, read_mix
+from serve.process import ServerProcess
+
+CLASSES = ["ash", "elm"]
+STEP, LATE = 50, 100
+Start = Callable[..., ServerProcess]
+
+
+def stream(n: int) -> tuple[Any, Any]:
+    """Return rows of two classes whose shares change abruptly, and their classes."""
+    rng = np.random.default_rng(2)
+    share = 0.5 + 0.45 * np.sign(np.sin(np.arange(n) / 250))
+    y = (rng.random(n) < share).astype(np.int64)
+    return rng.normal(y[:, None] * 2.0, 1.0, (n, 2)), y
+
+
+def rebuilt(server: ServerProcess, *, whole: bool) -> MixCorrection:
+    """Restore the correction from the log, from its saved state or the first row."""
+    with closing(open_log(server.folder)) as log:
+        log.execute("BEGIN")
+        if whole:
+            log.execute("DELETE FROM mixes")
+        else:
+            assert log.execute("SELECT count(*) FROM mixes").fetchone() == (1,)
+        found = read_mix(log, 1, 0)
+        log.execute("ROLLBACK")
+        return found
+
+
+def test_answers_are_those_of_the_library(start: Start) -> None:
+    X, y = stream(3000)
+    labels = [CLASSES[each] for each in y]
+    server = start("--snapshot-rows", "400")
+    client = Client(server.address)
+    kind: dict[str, Any] = {"learner": "GaussianNB", "features": 2, "classes": CLASSES}
+    client.create("mixed", **kind, correct_class_mix=True)
+    client.create("plain", **kind)
+    for name in ("mixed", "plain"):
+        client.learn(name, X[:500], labels[:500])
+    library, shares = PriorCorrection(), []
+    asked: list[tuple[list[str], int]] = []
+    for begin in range(500, 3000, STEP):
+        rows = slice(begin, begin + STEP)
+        P = np.array(client.predict("plain", X[rows], probabilities=True).probabilities)
+        now = library.apply(P)
+        found = client.predict("mixed", X[rows], probabilities=True)
+        assert_array_equal(found.probabilities, now)
+        assert client.predict("mixed", X[rows]).labels == found.labels
+        expected = library.correct(P)
+        found = client.predict("mixed", X[rows], remember=True, probabilities=True)
+        assert_array_equal(found.probabilities, expected)
+        assert found.labels == [CLASSES[i] for i in expected.argmax(axis=1)]
+        assert found.confidence == expected.max(axis=1).tolist()
+        asked.append((found.ids or [], begin))
+        if len(asked) * STEP > LATE:
+            ids, first = asked.pop(0)
+            client.label("mixed", ids, labels[first : first + STEP])
+            client.learn("plain", X[first : first + STEP], labels[first : first + STEP])
+            late = np.arange(first, first + STEP)
+            library.add_labelled(late - 500, y[late])
+        shares.append(client.model("mixed")["class_mix"]["share"])
+        assert shares[-1] == library.share
+        if begin in (1500, 2200):
+            client.close()
+            server.kill()
+            server = start("--snapshot-rows", "400")
+            client = Client(server.address)
+    assert max(shares) > 0.0
+    assert client.model("plain")["class_mix"] is None
+    assert "rpnb_model_mix_share" in client._http.get("/metrics").text
+    client.close()
+    server.stop()
+    again = rebuilt(server, whole=True).to_text()
+    assert again == rebuilt(server, whole=False).to_text()
+    assert all(sound for sound, _ in check(server.folder))
+    server = start()
+    with Client(server.address) as client:
+        client.forget("mixed", asked[0][0][:10])
+        client.predict("mixed", X[:10], remember=True)
+        shown = client.model("mixed")["class_mix"]
+    server.stop()
+    left = rebuilt(server, whole=True)
+    assert left.describe() == shown
+    assert left.to_text() != again
+
+
+def test_a_state_that_was_written_goes_on_as_the_one_in_memory() -> None:
+    rng = np.random.default_rng(0)
+    one, other = MixCorrection(), MixCorrection()
+    for begin in range(0, 1500, 25):
+        P = rng.dirichlet([1.0, 2.0, 0.5], 25)
+        both = [mix.correct(["a", "b", "c"], P) for mix in (one, other)]
+        assert np.array_equal(both[0].P, both[1].P)
+        for mix, rows in zip((one, other), both, strict=True):
+            for number in rows.numbers:
+                mix.note_row(10 + 2 * number, number)
+            if begin >= 100:
+                seqs = [10 + 2 * (begin - 100 + i) for i in range(25)]
+                mix.add_labelled(begin, seqs, ["abc"[begin % 3]] * 25)
+        other = MixCorrection.from_text(other.to_text())
+    assert one.to_text() == other.to_text()
+
+
+def test_a_learner_without_probabilities_is_refused(client: Client) -> None:
+    with pytest.raises(ServeError, match="AROW has no probabilities"):
+        client.create("unsure", "AROW", features=2, correct_class_mix=True)
+    with pytest.raises(ServeError, match="must be true or false"):
+        client.create("unsure", features=2, correct_class_mix=1)  # type: ignore[arg-type]

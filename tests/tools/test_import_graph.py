@@ -1,0 +1,36 @@
+"""The tool that prints the import graph and traces a row."""
+
+from pathlib import Path
+
+from import_graph import Trace, imports, module_names
+
+
+def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
+    texts = {
+        "__init__": "",
+        "a": "from rpnb import b\nimport os\n",
+        "b": "def late():\n    from rpnb.c import thing\n    import rpnb.a\n",
+        "c": "thing = 1\n",
+    }
+    (tmp_path / "rpnb").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "rpnb" / f"{name}.py").write_text(text)
+    modules = module_names(tmp_path)
+    assert list(modules) == ["rpnb", "rpnb.a", "rpnb.b", "rpnb.c"]
+    assert imports(modules) == {
+        ("rpnb.a", "rpnb.b"),
+        ("rpnb.b", "rpnb.c"),
+        ("rpnb.b", "rpnb.a"),
+    }
+
+
+def test_a_trace_counts_modules_functions_and_depth(tmp_path: Path) -> None:
+    path = tmp_path / "rpnb" / "a.py"
+    text = "def outer():\n    inner()\n    inner()\n\ndef inner():\n    len([])\n"
+    names: dict[str, object] = {}
+    exec(compile(text, str(path), "exec"), names)  # noqa: S102 - the text above
+    outer = names["outer"]
+    assert callable(outer)
+    trace = Trace(tmp_path)
+    trace.follow(outer)
+    assert str(trace) == "1 modules, 2 functions, depth 2"
