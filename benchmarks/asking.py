@@ -1,7 +1,8 @@
-"""Error against the share of labels: rows that `ask` chooses beside rows at random.
+"""Error by share of labels: samples chosen by `ask`, compared with random ones.
 
     python benchmarks/asking.py run [--streams FOLDER] [--rows 20000] [--late 0]
     python benchmarks/asking.py show [--late 0]
+    python benchmarks/asking.py draw --figure docs/results/figures/asking.svg
 
 FOLDER has NAME.npz with X and y, in their own order; five streams are generated and
 need no file. Rows come in chunks of 20: those of a chunk are predicted, some of them
@@ -9,8 +10,12 @@ are asked for, and the labels asked for are learned `--late` rows after the chun
 the pool with delays="varying".
 Results are lines of JSON in `--results`; what is there is not run again. `show` prints,
 for each stream and budget, the error on all rows as mean over seeds with its standard
-error, for random choice (random_share=1) and for `ask`, their difference, and the mean
-deviation of the error that the labels asked for estimate.
+error, for random choice (random_share=1) and for `ask`. Then, for each budget: the mean
+over streams of the difference, ask less random, of the same seed; streams on which
+`ask` is better; those on which it is worse by more than two standard errors of the
+difference over seeds, with their names; and the mean deviation of the error that the
+labels asked for estimate, with the share of runs within two of its standard errors.
+`draw` draws the differences of `PooledClassifier`.
 """
 
 import argparse
@@ -26,6 +31,9 @@ from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.datasets import streams
 from rpnb.evaluate import estimate_error
+from rpnb.report.charts.axes import x_axis
+from rpnb.report.charts.drawing import Dot, Drawing, Label, Line, Mark, Scale, Shape
+from rpnb.report.charts.svg import standalone
 
 Stream = tuple[FloatArray, IntArray]
 CHUNK = 20
@@ -37,7 +45,7 @@ SHARES = {"random": 1.0, "ask": 0.2}
 
 
 def generated(name: str, n: int, seed: int) -> Stream:
-    """Return a drawn stream: rows and labels from 0 on."""
+    """Return a generated stream: rows, and labels from 0 on."""
     options: dict[str, Any] = {"mixture": {"M": 4}, "random_rbf": {"M": 4}}
     made = getattr(streams, name)(n, seed=seed, **options.get(name, {}))
     chunks = list(made)
@@ -56,7 +64,7 @@ def stored(folder: Path, name: str, n: int) -> Stream:
 def run(
     model: Any, stream: Stream, budget: float, share: float, seed: int, late: int
 ) -> dict[str, float]:
-    """Return the error of a model that learns what it asks for, and its estimate."""
+    """Return the error of a model that learns requested labels, and the estimate."""
     X, y = stream
     classes, n = np.unique(y), y.shape[0]
     predicted, ids = np.full(n, -1), np.full(n, -1)
@@ -90,14 +98,14 @@ def run(
 
 
 def cells(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Yield what is to be run."""
+    """Yield all cases."""
     names = [*GENERATED, *(STORED if options.streams else ())]
     for learner in options.learners:
         for name in names:
             for budget in BUDGETS:
                 for strategy in SHARES:
                     if budget == 1.0 and strategy == "random":
-                        continue  # all rows are asked for
+                        continue  # all labels are requested
                     for seed in range(options.seeds):
                         yield {
                             "learner": learner,
@@ -111,7 +119,7 @@ def cells(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def run_all(options: argparse.Namespace) -> None:
-    """Run what has no line in the results yet."""
+    """Run all cases without a result."""
     keys = ("learner", "stream", "rows", "budget", "strategy", "seed", "late")
     done = {tuple(row[key] for key in keys) for row in results(options.results)}
     for cell in cells(options):
@@ -133,67 +141,138 @@ def run_all(options: argparse.Namespace) -> None:
 
 
 def results(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of the results."""
+    """Return the results so far."""
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def show(options: argparse.Namespace) -> None:
-    """Print a table for each learner."""
+def grouped(options: argparse.Namespace) -> dict[Any, list[dict[str, Any]]]:
+    """Return the results by learner, stream, budget and strategy; one per seed."""
     found: dict[Any, list[dict[str, Any]]] = defaultdict(list)
     for row in results(options.results):
         if row["late"] == options.late and row["rows"] == options.rows:
             key = (row["learner"], row["stream"], row["budget"], row["strategy"])
             found[key].append(row)
+    for rows in found.values():
+        rows.sort(key=lambda row: int(row["seed"]))
+    return found
+
+
+def difference(
+    random: list[dict[str, Any]], chosen: list[dict[str, Any]]
+) -> tuple[float, float]:
+    """Return the mean difference of errors, ask less random, and its standard error."""
+    pairs = zip(random, chosen, strict=True)
+    return mean([b["error"] - a["error"] for a, b in pairs])
+
+
+def mean(values: list[float]) -> tuple[float, float]:
+    """Return the mean over seeds and its standard error."""
+    if len(values) < 2:
+        return float(np.mean(values)), 0.0
+    return float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values)))
+
+
+def show(options: argparse.Namespace) -> None:
+    """Print two tables for each learner."""
+    found = grouped(options)
     for learner in options.learners:
+        names = list(dict.fromkeys(key[1] for key in found if key[0] == learner))
         print(f"\n{learner}, labels {options.late:,} rows late\n")
-        print("| stream | budget | random | ask | difference | estimated − true |")
-        print("|---|---:|---:|---:|---:|---:|")
-        summary: dict[float, list[tuple[float, float]]] = defaultdict(list)
-        pairs = dict.fromkeys(key[1:3] for key in found if key[0] == learner)
-        for name, budget in pairs:
-            chosen = found[learner, name, budget, "ask"]
-            random = found.get((learner, name, budget, "random"), chosen)
-            first, second = mean(random, "error"), mean(chosen, "error")
-            gain, noise = second[0] - first[0], float(np.hypot(first[1], second[1]))
-            off = np.mean([row["estimate"] - row["error"] for row in chosen])
-            difference = "" if budget == 1.0 else f"{gain:+.4f} ± {noise:.4f}"
-            cell = "" if budget == 1.0 else f"{first[0]:.4f} ± {first[1]:.4f}"
-            print(
-                f"| {name} | {100 * budget:g} % | {cell} | {second[0]:.4f} ± "
-                f"{second[1]:.4f} | {difference} | {off:+.4f} |"
-            )
-            summary[budget].append((gain, noise))
+        heads = [f"{100 * b:g} %: random | ask" for b in BUDGETS[:-1]]
+        print(f"| stream | {' | '.join(heads)} | 100 % |")
+        print("|---|" + "---:|" * (2 * len(BUDGETS) - 1))
+        for name in names:
+            line = [name]
+            for budget in BUDGETS:
+                for strategy in SHARES:
+                    rows = found.get((learner, name, budget, strategy))
+                    if rows is not None:
+                        value, error = mean([row["error"] for row in rows])
+                        line.append(f"{value:.3f} ± {error:.3f}")
+            print("|", " | ".join(line), "|")
         print(
-            "\n| budget | mean difference | better | worse by more than 2 deviations |"
+            "\n| budget | difference | better | worse | estimate off | within 2 s.e. |"
         )
-        print("|---:|---:|---:|---:|")
+        print("|---:|---:|---:|---|---:|---:|")
         for budget in BUDGETS[:-1]:
-            gains = np.array(summary[budget]).reshape(-1, 2)
-            if gains.shape[0] > 0:
-                better = int((gains[:, 0] < 0.0).sum())
-                worse = int((gains[:, 0] > 2.0 * gains[:, 1]).sum())
-                print(
-                    f"| {100 * budget:g} % | {gains[:, 0].mean():+.4f} | {better} of "
-                    f"{gains.shape[0]} | {worse} |"
+            gains = {
+                name: difference(
+                    found[learner, name, budget, "random"],
+                    found[learner, name, budget, "ask"],
                 )
+                for name in names
+            }
+            worse = [
+                f"{name} {gain:+.3f} ± {error:.3f}"
+                for name, (gain, error) in gains.items()
+                if gain > 2.0 * error
+            ]
+            runs = [
+                row for name in names for row in found[learner, name, budget, "ask"]
+            ]
+            off = [abs(row["estimate"] - row["error"]) for row in runs]
+            within = [
+                each <= 2.0 * row["deviation"]
+                for each, row in zip(off, runs, strict=True)
+            ]
+            total = np.mean([gain for gain, _ in gains.values()])
+            better = sum(gain < 0.0 for gain, _ in gains.values())
+            print(
+                f"| {100 * budget:g} % | {total:+.4f} | {better} of {len(names)} | "
+                f"{', '.join(worse) or 'none'} | {np.mean(off):.3f} | "
+                f"{100.0 * np.mean(within):.0f} % |"
+            )
 
 
-def mean(rows: list[dict[str, Any]], name: str) -> tuple[float, float]:
-    """Return the mean of a figure over seeds and its standard error."""
-    values = np.array([row[name] for row in rows])
-    if values.shape[0] < 2:
-        return float(values.mean()), 0.0
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.shape[0]))
+def draw(options: argparse.Namespace) -> None:
+    """Draw the differences of the pool: a line per stream, a mark per budget."""
+    found = grouped(options)
+    names = list(dict.fromkeys(key[1] for key in found if key[0] == "Pooled"))
+    shapes: tuple[Shape, ...] = ("circle", "square", "triangle")
+    left, top, step, width = 110.0, 44.0, 26.0, 640.0
+    gains = {
+        (name, budget): difference(
+            found["Pooled", name, budget, "random"],
+            found["Pooled", name, budget, "ask"],
+        )
+        for name in names
+        for budget in BUDGETS[:-1]
+    }
+    ends = [gain + sign * 2.0 * se for gain, se in gains.values() for sign in (-1, 1)]
+    x = Scale(min(*ends, -0.01), max(*ends, 0.01), left, width - 20.0)
+    bottom = top + step * len(names)
+    unit = "error of ask less error of random rows, ± 2 standard errors"
+    marks: list[Mark] = [*x_axis(x, top, bottom, unit)]
+    marks.append(Line(((x(0.0), top), (x(0.0), bottom)), "ink", 1.5))
+    for k, budget in enumerate(BUDGETS[:-1]):
+        place = left + 150.0 * k
+        marks.append(Dot(place, 18.0, shapes[k], f"s{k}", 4.0))
+        marks.append(Label(place + 10.0, 22.0, f"{100 * budget:g} % of the labels"))
+    for i, name in enumerate(names):
+        middle = top + step * (i + 0.5)
+        marks.append(Label(left - 8.0, middle + 4.0, name, anchor="end"))
+        for k, budget in enumerate(BUDGETS[:-1]):
+            gain, se = gains[name, budget]
+            y = middle + 6.0 * (k - 1)
+            low, high = x(gain - 2.0 * se), x(gain + 2.0 * se)
+            marks.append(Line(((low, y), (high, y)), f"s{k}", 1.2))
+            marks.append(
+                Dot(x(gain), y, shapes[k], f"s{k}", 3.2, f"{name} {gain:+.4f}")
+            )
+    title = "Error of ask less error of random rows, by stream and share of labels"
+    drawing = Drawing(width, bottom + 42.0, title, tuple(marks))
+    options.figure.write_text(standalone(drawing), encoding="utf-8")
 
 
 def main() -> None:
-    """Run what is missing, or print the tables."""
+    """Run what is missing, print the tables, or draw."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("command", choices=["run", "show"])
+    parser.add_argument("command", choices=["run", "show", "draw"])
     parser.add_argument("--streams", type=Path)
     parser.add_argument("--results", type=Path, default=Path("asking.jsonl"))
+    parser.add_argument("--figure", type=Path, default=Path("asking.svg"))
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--late", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=3)
@@ -201,8 +280,10 @@ def main() -> None:
     options = parser.parse_args()
     if options.command == "run":
         run_all(options)
-    else:
+    elif options.command == "show":
         show(options)
+    else:
+        draw(options)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""The price of large mini-batches: error against the rows of a mini-batch.
+"""The price of large mini-batches: error by size of the mini-batch.
 
-Six datasets, each repeated in new orders up to 200,000 rows, so that even mini-batches
-of 100,000 follow each other, and two streams that drift. Each mini-batch is predicted
-before it is learned. Of a first mini-batch of 100,000 rows nothing is known before:
-errors are therefore compared from row 100,000 on, and those of all rows given besides.
+Six datasets, each repeated in new orders up to 200,000 rows, so that there are several
+mini-batches even of 100,000 rows, and two streams that drift. Each mini-batch is
+predicted before it is learned. Before the first mini-batch of 100,000 rows nothing has
+been learned: errors are therefore compared from row 100,000 on; those of all rows are
+printed too.
 
     python benchmarks/batch_sizes.py [--data FOLDER] [--figure batch-sizes.svg]
     python benchmarks/batch_sizes.py --learner Pooled --streams Letter "SEA, abrupt"
@@ -26,7 +27,7 @@ from rpnb.estimators.mini_batches import learn_mini_batches
 from workloads import paper_stream
 
 SIZES = (1, 10, 100, 1_000, 10_000, 100_000)
-# After each mini-batch a pool inverts its covariances: small ones take long.
+# A pool inverts its covariances after each mini-batch: small ones are slow.
 POOL_SIZES = (1, 1_000, 10_000, 100_000)
 DATASETS = ("Letter", "Penbased", "Chess-krvk", "Nursery", "Skin_NonSkin", "Twonorm")
 DRIFTING = ("SEA, abrupt", "Hyperplane, gradual")
@@ -35,7 +36,7 @@ COUNTED = 100_000
 
 
 def repeated(name: str, rows: int, folder: Path | None) -> tuple[Any, Any, bool]:
-    """Return a dataset in one random order after the other."""
+    """Return a dataset repeated in random orders."""
     file = None if folder is None else folder / f"{_file_name(name)}.csv.gz"
     if file is not None and file.exists():
         (X, y), stand_in = read_table(file), False
@@ -64,7 +65,7 @@ def drifting(name: str, rows: int) -> tuple[Any, Any, bool]:
 
 
 def errors(X: Any, y: Any, learner: str, members: int) -> list[tuple[float, float]]:
-    """Return the error over the counted rows and all rows, by size of mini-batch."""
+    """Return the error over the counted rows and over all rows, by mini-batch size."""
     predict = {"RPNB": of_classifier, "Pooled": of_pool}[learner]
     found = []
     for size in sizes_of(learner):
@@ -74,7 +75,7 @@ def errors(X: Any, y: Any, learner: str, members: int) -> list[tuple[float, floa
 
 
 def sizes_of(learner: str) -> tuple[int, ...]:
-    """Return the sizes of mini-batches that a learner is tried with."""
+    """Return the mini-batch sizes to try with a learner."""
     return POOL_SIZES if learner == "Pooled" else SIZES
 
 
@@ -108,8 +109,8 @@ def main() -> None:
     if arguments.learner == "Pooled":
         what = "Pooled, members whose statistics add up"
     print(
-        f"error on rows {COUNTED:,} to {arguments.rows:,} by rows of a mini-batch; "
-        f"{what}; in brackets of all rows\n"
+        f"error on rows {COUNTED:,} to {arguments.rows:,} by size of the mini-batch; "
+        f"{what}; in brackets: all rows\n"
     )
     print("| stream | " + " | ".join(f"{size:,}" for size in sizes) + " |")
     print("|---" * (len(sizes) + 1) + "|")
@@ -129,7 +130,7 @@ def main() -> None:
 
 
 def draw(measured: dict[str, list[float]], sizes: tuple[int, ...], path: Path) -> None:
-    """Draw how many times the error of B = 1 that of larger mini-batches is."""
+    """Draw the error relative to that of B = 1."""
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(8.4, 4.2), layout="constrained")
@@ -146,7 +147,7 @@ def draw(measured: dict[str, list[float]], sizes: tuple[int, ...], path: Path) -
     axes.set_title("The price of large mini-batches", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    # The same bytes for the same numbers.
+    # The same numbers give the same bytes.
     with pyplot.rc_context({"svg.hashsalt": "batch sizes"}):
         date = {"Date": None} if path.suffix == ".svg" else None
         figure.savefig(path, metadata=date)

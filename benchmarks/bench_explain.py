@@ -1,17 +1,17 @@
-"""Time of `explain` beside shap's samplers, on one model, and the errors these make.
+"""Time of `explain` compared with shap's samplers, and the errors of these.
 
     python benchmarks/bench_explain.py [--rows N] [--shap]
 
-`--shap` needs shap (pip install shap), which is no dependency of the project. One line
-per dataset and method: milliseconds of processor time a row, how many times as long as
-`explain`, and the error: the sum of absolute differences from the exact values, as a
-share of the sum of their absolute values. What is explained is the score of the first
-class minus that of the second, against the mean of 20 background rows; all methods get
-the same rows and call the same `decision_function`. KernelExplainer, SamplingExplainer
-and PermutationExplainer run with the settings that shap chooses; in addition
-KernelExplainer without the selection of features that it makes, and
-PermutationExplainer with a single pair of permutations, forward and backward: for a
-polynomial of degree two that is exact, whatever the permutation.
+`--shap` needs shap (pip install shap), which is not a dependency of the project. There
+is one line per dataset and method: milliseconds of processor time per row, the ratio to
+the time of `explain`, and the error, which is the sum of absolute differences from the
+exact values as a share of the sum of their absolute values. All methods explain the
+score of the first class minus that of the second, relative to the mean of 20 background
+rows, for the same rows and by the same `decision_function`. KernelExplainer,
+SamplingExplainer and PermutationExplainer run with their default settings; in addition,
+KernelExplainer runs without its selection of features, and PermutationExplainer with a
+single pair of permutations, forward and backward, which is exact for a polynomial of
+degree two.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def explainers(
 def compare(name: str, rows: int, with_shap: bool) -> None:
     """Print the lines of one dataset."""
     data, y = _DATASETS[name](return_X_y=True)
-    # Pixels are in one unit, and some are constant.
+    # Pixels share a scale, and some are constant.
     X = data if name == "digits" else StandardScaler().fit_transform(data)
     model = RPNBClassifier(random_state=0).fit(X, y)
     order = np.random.default_rng(0).permutation(len(y))
@@ -93,7 +93,7 @@ def compare(name: str, rows: int, with_shap: bool) -> None:
     exact, base = timed(ours)
     n = len(chosen)
     print(
-        f"{name}, p = {X.shape[1]}: explain {base / n * 1e3:.3f} ms a row", flush=True
+        f"{name}, p = {X.shape[1]}: explain {base / n * 1e3:.3f} ms per row", flush=True
     )
     if not with_shap:
         return

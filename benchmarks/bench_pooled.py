@@ -1,22 +1,22 @@
-"""Processor time of the pooled classifier: a row, its parts, the start, single rows.
+"""Processor time of the pooled classifier: rows, members, start, single calls.
 
     python benchmarks/bench_pooled.py --data FOLDER --streams FOLDER [--names letter]
 
-All rows of a dataset are learned, test then train, in one thread; the best of a few
-runs counts; with `--rows` only the first ones, of a dataset in the order
-of `python -m pooled_evidence`'s part same_run. `start` is the time of the first 1,000
-rows, `one` the median time of `predict_one` and `learn_one` of a row, `most` the
-longest single call of either after row 256. Below each line is the time of each member
-by itself, learning all but the first 256 rows, and of the features that they read, in
-µs a row; the rest is the pool.
+All rows of a dataset, or the first `--rows` in a fixed random order, are learned, test
+then train, in one thread; the best of a few runs counts. `start` is the time of the
+first 1,000 rows, `one` the median time of `predict_one` and `learn_one` for a row,
+`most` the longest single call of either after row 256. Below each line is the time, in
+µs per row, of each member alone, learning all but the first 256 rows, and of the
+features that they read; the rest is the pool. The first line shows the speed of the
+machine.
 
     python benchmarks/bench_pooled.py --kernels
 
-prints the time of products and factors of matrices, for 528 columns of φ and 26
-classes, and how many multiply-adds a second they do beside NumPy's matrix product in
-single precision, in one thread, measured in the same run. Products for A are sums of
-integers, of which a core does twice as many or more; scores are in single precision,
-the others in double, of which it does half as many.
+prints the time of products and factorisations of matrices, for 528 columns of φ and 26
+classes, and their multiply-adds per second relative to NumPy's matrix product in single
+precision, in one thread, measured in the same run. Products for A are sums of integers,
+which are at least twice as fast; scores are in single precision, the others in double,
+which is half as fast.
 """
 
 import argparse
@@ -28,21 +28,21 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from evidence.measuring import import_seconds
 from pooled_accuracy import read_stream, read_table
 from rpnb import PooledClassifier
 from rpnb._core import algebra
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled import engine
-from rpnb.core.pooled.algebra import blocks
 from rpnb.core.pooled.model import MEMBERS, new_model
 
 NAMES = ["letter", "penbased", "isolet", "skin_nonskin", "elec2"]
-#: Rows after which the scale is known, and rows of a call to a member.
+#: Rows after which the scale is fixed, and rows per call of a member.
 FIRST_ROWS, BLOCK_ROWS = 256, 2048
 
 
 def timed_run(X: FloatArray, y: IntArray, names: list[str]) -> float:
-    """Return the seconds that learning all rows takes."""
+    """Return the seconds for learning all rows."""
     M = int(y.max()) + 1
     model = new_model(names, X.shape[1], 512, 0, np.ones(M, np.bool_), 0)
     labels, nothing = np.empty(len(y), np.int64), np.zeros((0, 0))
@@ -52,7 +52,7 @@ def timed_run(X: FloatArray, y: IntArray, names: list[str]) -> float:
 
 
 def parts(X: FloatArray, y: IntArray, names: list[str]) -> dict[str, float]:
-    """Return the µs a row that each member takes by itself, and the features.
+    """Return the µs per row of each member alone, and of the features.
 
     The scale is that of the first 256 rows, which members have learned before.
     """
@@ -97,7 +97,7 @@ def one_row(X: FloatArray, y: IntArray) -> tuple[float, float]:
 
 
 def least(work: Callable[[], Any], repeats: int = 30) -> float:
-    """Return the least seconds of processor time, the first call aside."""
+    """Return the fewest seconds of processor time, not counting the first call."""
     work()
     used = []
     for _ in range(repeats):
@@ -108,7 +108,7 @@ def least(work: Callable[[], Any], repeats: int = 30) -> float:
 
 
 def rate_of_products(side: int = 1024) -> float:
-    """Return how many multiply-adds a second NumPy does, single precision, a thread."""
+    """Return NumPy's multiply-adds per second, in single precision and one thread."""
     rng = np.random.default_rng(0)
     A, B = rng.standard_normal((2, side, side)).astype(np.float32)
     out = np.empty_like(A)
@@ -117,7 +117,7 @@ def rate_of_products(side: int = 1024) -> float:
 
 
 def kernels() -> None:
-    """Print the time of single kernels, and how many multiply-adds they do."""
+    """Print the time of single kernels, and their multiply-adds per second."""
     E, M, C, group = 528, 26, 32, 128
     rng = np.random.default_rng(0)
     rate = rate_of_products()
@@ -127,9 +127,11 @@ def kernels() -> None:
     packed = np.zeros((E // 16, group, 16), np.float32)
     for r in range(group):
         algebra.pack_row(phi[r], packed, r)
-    A = blocks.blank_matrix(E)
-    for f in range(E):
-        A[blocks.place(f, f)] = 1.0
+    # The identity, as the lower triangle of 16 × 16 blocks.
+    A = np.zeros(128 * (E // 16) * (E // 16 + 1))
+    for H in range(E // 16):
+        first = 128 * H * (H + 3)
+        A[first : first + 256 : 17] = 1.0
     algebra.add_exact_products(A, packed, 0, group)
     work, sums = A.copy(), A.copy()
     means = rng.standard_normal((E // 16, M, 16))
@@ -171,6 +173,7 @@ def main() -> None:
         kernels()
         return
     names = [name for name in MEMBERS if name not in options.without]
+    print(f"import sklearn: {import_seconds():.2f} s of processor time")
     for name in options.names:
         table = options.data / f"{name}.csv.gz" if options.data else None
         if table is not None and table.exists():

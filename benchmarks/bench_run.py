@@ -1,24 +1,23 @@
-"""What `rpnb run` costs beside what it cannot avoid: reading, and learning.
+"""Cost of `rpnb run` compared with what it cannot avoid: reading and learning.
 
-A file of 10 million rows is generated (p = 8 numbers, 3 classes far apart, so that
-mistakes are few), as Parquet and as CSV. Four processes are measured, interleaved and
-repeated:
+A file of 10 million rows is generated (8 numbers, 3 classes far apart, so that mistakes
+are few), as Parquet and as CSV. Four processes are measured in turn, several times:
 
 * "reader": pyarrow alone, reading the file batch by batch;
-* "learner": `predict_then_learn` alone, over arrays of the same rows in memory, in
-  calls as large as the command's; making the arrays is not counted;
+* "learner": `predict_then_learn` alone, on arrays of the same rows in memory, in calls
+  as large as those of the command; making the arrays is not counted;
 * "run": the command, from the first import to the table;
-* "start": the command on a file of 1000 rows, which is importing and little else.
+* "start": the command on a file of 1000 rows, which is mostly imports.
 
-Each has a start, its imports, and a pass over the rows; the pass of the command is
-"run" without "start". Printed are medians of wall time, with that of the processor in
-brackets, and two ratios of like with like:
+Each process has a start, its imports, and a pass over the rows; the pass of the command
+is "run" minus "start". The output has medians of wall time, with processor time in
+brackets, and two ratios:
 
-* whole processes, run / (reader + learner), each with its start: whoever reads and
-  learns apart has to import both libraries too;
-* passes alone, run without start / (reader's pass + learner's pass).
+* whole processes, run / (reader + learner), each with its start: separate reading and
+  learning needs the same imports;
+* passes alone, (run − start) / (pass of the reader + pass of the learner).
 
-On a busy machine only the processor's time means much.
+On a busy machine, only processor time is meaningful.
 
     python benchmarks/bench_run.py --rows 10000000 --repeat 3
 """
@@ -31,31 +30,48 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tables import ROWS, write_tables
-
 P, M = 8, 3
-# Rows of a call, as many as the command hands over.
+# Rows per call, as in the command.
 CHUNK = 32768
+# Rows that are written at a time.
+ROWS = 1 << 18
 
 
 class Times(NamedTuple):
-    """Seconds of the clock and of the processor."""
+    """Wall time and processor time, in seconds."""
 
     wall: float
     processor: float
 
 
 def rows(start: int, n: int) -> tuple[Any, Any]:
-    """Return rows that belong together: classes far apart."""
+    """Return rows and labels of well-separated classes."""
     rng = np.random.default_rng([7, start])
     y = rng.integers(0, M, n)
     return rng.standard_normal((n, P)) + 6.0 * np.eye(P)[y], y
+
+
+def write_tables(folder: Path, name: str, tables: Iterable[Any]) -> None:
+    """Write tables with the same columns to one file, as Parquet and as CSV."""
+    from pyarrow import csv, parquet
+
+    writers: list[Any] = []
+    for table in tables:
+        if not writers:
+            writers = [
+                parquet.ParquetWriter(folder / f"{name}.parquet", table.schema),
+                csv.CSVWriter(folder / f"{name}.csv", table.schema),
+            ]
+        for writer in writers:
+            writer.write_table(table)
+    for writer in writers:
+        writer.close()
 
 
 def make_files(folder: Path, n: int, name: str = "rows") -> None:
@@ -65,7 +81,7 @@ def make_files(folder: Path, n: int, name: str = "rows") -> None:
     def tables() -> Iterator[pa.Table]:
         for start in range(0, n, ROWS):
             X, y = rows(start, min(ROWS, n - start))
-            # Six digits, as files have; the reader's work depends on them.
+            # Six digits, as in typical files; the reader's work depends on them.
             columns: dict[str, Any] = {f"x{j}": np.round(X[:, j], 6) for j in range(P)}
             yield pa.table(columns | {"y": y})
 
@@ -99,7 +115,7 @@ def read_alone(path: Path) -> None:
 
 
 def learn_alone(n: int, K: int) -> tuple[Times, Times]:
-    """Return when the learner is ready, and how long it takes for arrays of n rows."""
+    """Return when the learner is ready, and its time for arrays of n rows."""
     from rpnb import RPNBClassifier
 
     model = RPNBClassifier(K, random_state=0)
@@ -117,11 +133,11 @@ def learn_alone(n: int, K: int) -> tuple[Times, Times]:
 
 
 def alone(what: str, path: Path, n: int, K: int, began: float) -> dict[str, float]:
-    """Do one thing in this process, which began then; return its start and its pass."""
+    """Do one job in this process; return the times of its start and of its pass."""
     if what == "learner":
         ready, spent = learn_alone(n, K)
     else:
-        read_alone(path.with_stem("few"))  # whatever is to be imported has been
+        read_alone(path.with_stem("few"))  # everything is imported by now
         ready = Times(time.perf_counter(), time.process_time())
         read_alone(path)
         spent = Times(
@@ -136,7 +152,7 @@ def alone(what: str, path: Path, n: int, K: int, began: float) -> dict[str, floa
 
 
 def apart(what: str, path: Path, n: int, K: int) -> dict[str, float]:
-    """Measure the reader or the learner in a process of its own."""
+    """Measure the reader or the learner in its own process."""
     command = [sys.executable, __file__, "--rows", str(n), "--n-estimators", str(K)]
     command += ["--one", what, str(path), str(time.perf_counter())]
     done = subprocess.run(  # noqa: S603 - our own words
@@ -147,7 +163,7 @@ def apart(what: str, path: Path, n: int, K: int) -> dict[str, float]:
 
 
 def command(path: Path, K: int) -> tuple[Times, dict[str, Any]]:
-    """Run the command; return its times, and what it prints."""
+    """Run the command; return its times and its output."""
     code = "import rpnb.cli as c; raise SystemExit(c.main())"
     words = ["run", str(path), "--target", "y", "--json", "--quiet"]
     words += ["--model", "RPNB", "--n-estimators", str(K)]
@@ -222,7 +238,7 @@ def main() -> None:
         print(json.dumps(alone(what, Path(path), n, K, float(began))))
         return
     with tempfile.TemporaryDirectory() as folder:
-        # Bytecode is kept, as that of an installed package is.
+        # Bytecode is kept, as for an installed package.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = str(Path(folder, "bytecode"))
         make_files(Path(folder), n)

@@ -1,18 +1,18 @@
-"""How many labels and predictions `rpnb serve` acknowledges, beside a bare service.
+"""Labels and predictions per second of `rpnb serve`, compared with a bare service.
 
 Run: python benchmarks/bench_serve.py [--seconds 2] [--rounds 5] [--data DIR]
 
-Labels/s and predictions/s at 1, 32 and 256 connections, with the median and the 99th
-percentile of the time to an answer. Beside them the same application (FastAPI, uvicorn,
-the same checks before each request, the same log and group commit) that only parses one
-row and commits it: what the framework and the disk allow. The service hands requests
-to their endpoints past FastAPI's layers, so the bare endpoint is measured
-twice: as a route of FastAPI, and handed over in the same way. All run at the same time
-and are measured in turn; ratios to both are medians over the rounds, by rate and by the
-processor time of the server. Then bulk:
-observing Letter as Arrow tables, beside `predict_then_learn` of the library on the same
-arrays in this process. All requests are of one row but in bulk; clients are one process
-that speaks HTTP by itself, on the same machine, so the two share its processors.
+It prints labels/s and predictions/s at 1, 32 and 256 connections, with the median and
+the 99th percentile of the response time, compared with a bare application (Starlette,
+uvicorn, the same checks before each request, the same log and group commit) that only
+parses one row and commits it: what the framework and the disk allow. The service
+dispatches requests to their endpoints without Starlette's router, so the bare endpoint
+is measured twice: as a route of Starlette, and dispatched in the same way. All run at
+the same time and are measured in turn; ratios are medians over the rounds, by rate and
+by processor time of the server. Then comes bulk: observing Letter as Arrow tables,
+compared with `predict_then_learn` of the library on the same arrays in this process.
+Except in bulk, requests have one row; all clients are one process with its own HTTP
+client on the same machine, so the two share its processors.
 """
 
 import argparse
@@ -51,15 +51,18 @@ LOADS = (
 
 def serve_bare(folder: Path) -> None:
     """Run the same application with an endpoint that parses a row and commits it."""
-    from fastapi import FastAPI, Request, Response
-    from pydantic_core import to_json
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route as FrameworkRoute
 
     from rpnb.serve import server
     from rpnb.serve.app import make_app
     from rpnb.serve.commands import Command, Group
     from rpnb.serve.http.formats import TABLES, read_table
-    from rpnb.serve.http.routes import OPEN, needs
-    from rpnb.serve.http.tables import RequestColumns
+    from rpnb.serve.http.json_text import dump_json
+    from rpnb.serve.http.request_tables import RequestColumns
+    from rpnb.serve.http.routes import OPEN, Route, needs
     from rpnb.serve.limits import Limits
     from rpnb.serve.log import pack_row
 
@@ -78,7 +81,7 @@ def serve_bare(folder: Path) -> None:
             return {"stored": 1}
 
     def make_bare_app(writer: Any, metrics: Any) -> Any:
-        app, stopping = make_app(writer, metrics)
+        app = make_app(writer, metrics)
         columns, limits = RequestColumns(FEATURES, None, False), Limits()
 
         @needs(OPEN, takes=TABLES)
@@ -88,28 +91,26 @@ def serve_bare(folder: Path) -> None:
             table = read_table(body, kind, ("rows",), columns, limits)
             command = Store(name="", x=pack_row(table.X[0]))
             answer = await writer.submit(command)
-            return Response(to_json(answer), media_type="application/json")
+            return Response(dump_json(answer), media_type="application/json")
 
-        framework = FastAPI()
         path = "/v1/rows/{name}/store"
-        framework.add_api_route(path, store, methods=["POST"], response_model=None)
+        framework = Starlette(routes=[FrameworkRoute(path, store, methods=["POST"])])
 
         @needs(OPEN, takes=TABLES)
-        async def through_framework(_request: Request) -> FastAPI:
+        async def through_framework(_request: Request) -> Starlette:
             return framework  # an answer is called as an application is
 
-        for each, endpoint in (
-            ("/v1/models/{name}/store", store),
-            (path, through_framework),
-        ):
-            app.add_api_route(each, endpoint, methods=["POST"], response_model=None)
-        return app, stopping
+        new = (
+            Route("POST", "/v1/models/{name}/store", store),
+            Route("POST", path, through_framework),
+        )
+        return app._replace(routes=(*app.routes, *new))
 
     server.run(server.Options(folder, port=0, make_app=make_bare_app))
 
 
 class Server(NamedTuple):
-    """A server that runs."""
+    """A running server."""
 
     address: str
     pid: int
@@ -117,7 +118,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def started(folder: Path, *, bare: bool = False) -> Iterator[Server]:
-    """Start a server, and stop it in the end."""
+    """Start a server, and stop it at the end."""
     code = "import sys; from rpnb.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "serve", str(folder), "--port", "0"]
     if bare:
@@ -153,11 +154,11 @@ class Load:
     p50: float
     p99: float
     processor: float
-    """seconds of processor time that the server took per answer"""
+    """processor time of the server per answer, in seconds"""
 
 
 class _Connection(asyncio.Protocol):
-    """Sends requests one after the other over one connection."""
+    """Sends requests over one connection, each after the answer to the last."""
 
     def __init__(
         self,
@@ -207,7 +208,7 @@ class _Connection(asyncio.Protocol):
 
 
 def processor_time(pid: int) -> float:
-    """Return the seconds of processor time that a process has used."""
+    """Return the processor time of a process, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -258,7 +259,7 @@ def post(path: str, body: Any) -> bytes:
 
 
 def one_row(X: NDArray[Any], path: str) -> Callable[[int], Iterator[bytes]]:
-    """Return requests with a row each."""
+    """Return requests with one row each."""
     requests = [post(path, {"rows": [row.tolist()]}) for row in X[:2000]]
 
     def make(i: int) -> Iterator[bytes]:
@@ -273,7 +274,7 @@ def one_row(X: NDArray[Any], path: str) -> Callable[[int], Iterator[bytes]]:
 def labels_of(
     ids: list[str], y: list[Any], path: str, n: int
 ) -> Callable[[int], Iterator[bytes]]:
-    """Return requests with a label each, every id once."""
+    """Return requests with one label each, for all ids."""
 
     def make(i: int) -> Iterator[bytes]:
         for j in range(i, len(ids), n):
@@ -360,7 +361,7 @@ def report(n: int, found: dict[str, list[Load]]) -> None:
 
 
 def measure_bulk(X: NDArray[Any], y: list[Any], rounds: int) -> None:
-    """Measure an Arrow table of all rows beside the library, in turn."""
+    """Measure an Arrow table of all rows, in turn with the library."""
     from rpnb import RPNBClassifier
     from rpnb.client import Client
 
@@ -402,14 +403,14 @@ def measure_bulk(X: NDArray[Any], y: list[Any], rounds: int) -> None:
 
 
 def letters() -> tuple[NDArray[Any], list[Any]]:
-    """Return Letter, or, where its file is not available, rows of its shape."""
+    """Return Letter, or generated rows of its shape if its file is not available."""
     from rpnb.datasets import DatasetError, load
 
     try:
         data = load("Letter")
         return np.asarray(data.X, np.float64), [str(each) for each in data.y]
     except DatasetError:
-        print("Letter is not available: rows of its shape instead")
+        print("Letter is not available: using generated rows of its shape")
         rng = np.random.default_rng(0)
         numbers = rng.integers(0, CLASSES, 20_000)
         centres = rng.normal(0.0, 1.0, (CLASSES, FEATURES))

@@ -1,17 +1,17 @@
-"""What learning on Spark costs beside one process: time, bytes and memory.
+"""Cost of learning on Spark compared with one process: time, bytes and memory.
 
     python tools/extra_environment.py spark .venv/spark benchmarks/bench_spark.py \
         [--json costs.json]
 
 On a cluster of one and of two workers of one core each, on this machine:
 
-* wall and processor time of mini-batches of 50,000 rows, and of one process over the
-  same rows, which takes turns with the cluster since other work may be on the machine;
-* what a mini-batch consists of: jobs that do more and more of it, by their differences;
-* bytes of the model that goes out and of the statistics that come back;
+* wall and processor time of mini-batches of 50,000 rows, and of one process on the same
+  rows, in turn with the cluster, since other work may share the machine;
+* the parts of a mini-batch, from the differences of jobs that do more and more of it;
+* bytes of the model that is sent and of the statistics that are returned;
 * peak memory of the driver and of the executors, in Java and in Python.
 
-`benchmarks/spark_throughput.py` makes a model of larger clusters of the figures.
+`benchmarks/spark_throughput.py` models larger clusters from these figures.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Two versions of rpnb in one run: processor time of learning, predicting, single rows.
+"""Compare two versions of rpnb: processor time of learning, predicting, single rows.
 
     python benchmarks/bench_versions.py --other PYTHON --data FOLDER --streams FOLDER
 
@@ -6,13 +6,13 @@
 a process, and both do a job in turn, several times, in one thread: `learn` is
 `predict_then_learn` of all rows by a new model, `predict` is `predict` of all rows by
 that model, `one` is `predict_then_learn` of one row, `river` is `predict_one` and
-`learn_one` of the adapter for River. Each line has the median µs a row of both, and the
-median and range of the ratios this / other within a turn: below 1, this version is
+`learn_one` of the adapter for River. Each line has the median µs per row of both, and
+the median and range of the ratios this / other within a turn: below 1, this version is
 faster. At the end are the geometric means over the datasets, and the largest ratios.
 
-`--data` holds NAME.csv.gz and `--streams` NAME.npz, as for bench_pooled.py. Of datasets
-that are in neither, rows of the same shape are drawn; GM is always generated.
-`--members` gives the pool of both versions the same members, where one has more.
+`--data` holds NAME.csv.gz and `--streams` NAME.npz, as for bench_pooled.py. For
+datasets in neither, rows of the same shape are generated, and GM always is. `--members`
+gives the pools of both versions the same members, in case one has more.
 """
 
 import argparse
@@ -47,7 +47,7 @@ WORK = ("learn", "predict", "one", "river")
 def rows_of(
     name: str, data: Path | None, streams: Path | None
 ) -> tuple[FloatArray, IntArray, str]:
-    """Return rows, class numbers, and what to call them."""
+    """Return rows, class numbers, and a title."""
     table = data / f"{name}.csv.gz" if data else None
     stream = streams / f"{name}.npz" if streams else None
     if table is not None and table.exists():
@@ -67,7 +67,7 @@ def rows_of(
 def measure(
     workers: list[Worker], jobs: list[str], learner: str, repeat: int
 ) -> dict[str, FloatArray]:
-    """Return the seconds a row (turns, versions) of each job, in turn."""
+    """Return the seconds per row (turns, versions) of each job."""
     times = {job: np.empty((repeat, len(workers))) for job in jobs}
     for turn in range(repeat + 1):
         for job, found in times.items():
@@ -109,7 +109,7 @@ def main() -> None:
             for name, python in pythons.items()
         ]
         print(
-            "| data | learner | job | this, µs a row | other | this / other | range |"
+            "| data | learner | job | this, µs per row | other | this / other | range |"
         )
         print("|---|---|---|--:|--:|--:|--:|")
         for name in given.names:

@@ -1,16 +1,17 @@
-"""Wide data: fast transforms, sparse streams, memory, and speed against width.
+"""Wide data: fast transforms, sparse streams, memory, and speed by width.
 
-Three measurements, on one thread, whose processor time is what counts:
+Three measurements of processor time, in one thread:
 
 transform   `predict_then_learn` of dense rows with projection="hadamard" and with
             "gaussian" of as many columns, by trained models, in turn, and the matrix
             product that a projection by a matrix cannot avoid.
 memory      peak memory of a process that learns a sparse stream from beginning to end.
-width       rows per second of sparse streams with as many non-zeros a row and ever more
-            columns, in turn, for a fixed number of components and for q = ⌊2·log₂ p⌋.
+width       rows per second of sparse streams with more and more columns and as many
+            non-zeros per row, in turn, for a fixed number of components and for
+            q = ⌊2·log₂ p⌋.
 
 Run: python benchmarks/bench_wide.py [transform] [memory] [width] [--repeat 5]
-         [--svg docs/figures/wide.svg]
+         [--svg docs/results/figures/wide.svg]
 """
 
 import argparse
@@ -49,7 +50,7 @@ SERIES: dict[str, Any] = {"q = 20": 20, "q = ⌊2·log₂ p⌋": "auto"}
 def sparse_stream(p: int, n: int) -> tuple[csr_array, np.ndarray]:
     """Return n rows of two classes; half of the non-zeros are in a class's own columns.
 
-    A class has a hundred columns of its own; the other non-zeros are anywhere.
+    Each class has a hundred columns of its own; other non-zeros may be anywhere.
     """
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, n)
@@ -64,26 +65,26 @@ def sparse_stream(p: int, n: int) -> tuple[csr_array, np.ndarray]:
 
 
 def peak_memory() -> float:
-    """Return the largest memory that this process has had, in MiB."""
-    # What getrusage says may be of the parent, before this process had its own.
+    """Return the peak memory of this process, in MiB."""
+    # The figure of getrusage may include the parent process.
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
-    raise OSError("the system does not tell the peak memory of a process")
+    raise OSError("this system does not report the peak memory of a process")
 
 
 def seconds(job: Callable[..., object], *arguments: object) -> float:
-    """Return how much processor time a job takes, of its one thread."""
+    """Return the processor time of a job in one thread."""
     start = time.process_time()
     job(*arguments)
     return time.process_time() - start
 
 
 def transform(repeat: int) -> None:
-    """Print the cost of a dense row by either projection, and by a matrix product."""
+    """Print the cost of a dense row with each projection, and of a matrix product."""
     p, n, F = 4096, 512, 4800
-    print(f"transform: p = {p}, K = 200, q = 24, F = {F}, {n} dense rows a turn")
-    print("µs a row, medians; the product is X R alone, in single precision")
+    print(f"transform: p = {p}, K = 200, q = 24, F = {F}, {n} dense rows per turn")
+    print("µs per row, medians; the product is X R alone, in single precision")
     print("    M  gaussian  product  hadamard   gaussian/hadamard  product/hadamard")
     rng = np.random.default_rng(0)
     R = rng.normal(size=(p, F)).astype(np.float32)
@@ -144,7 +145,7 @@ def memory() -> None:
 
 
 def width(repeat: int, svg: Path | None) -> None:
-    """Print, and draw, rows per second against the number of columns."""
+    """Print and draw rows per second by the number of columns."""
     n = 2_000
     print(f"width: very_sparse, {n} rows, {NONZEROS} non-zeros a row, K = 200")
     print("begin: drawing the projections; rows/s: median (range), drawing not counted")
@@ -182,7 +183,7 @@ def width(repeat: int, svg: Path | None) -> None:
 
 
 def chart(rates: dict[str, list[float]]) -> Drawing:
-    """Draw rows per second over the number of columns."""
+    """Draw rows per second by the number of columns."""
     x = Scale(3.0, 6.0, 56.0, 420.0)
     y = Scale(0.0, ceiling(max(map(max, rates.values())), 4), 190.0, 24.0)
     marks = [*_axes(x, y)]
@@ -213,7 +214,7 @@ def _axes(x: Scale, y: Scale) -> Iterator[Mark]:
 
 
 def main() -> None:
-    """Measure what was asked for, and print it."""
+    """Run the requested measurements, and print them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "parts", nargs="*", help="transform, memory, width; all if none"

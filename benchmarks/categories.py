@@ -1,17 +1,20 @@
-"""Categories as the pool learns them, as codes and as one-hot columns.
+"""Categories in the pool: native, as codes, and as one-hot columns.
 
     python benchmarks/categories.py run --data FOLDER ... [--rows 10000]
     python benchmarks/categories.py show
 
 Each FOLDER has some of the files below, NAME.csv or NAME.csv.gz with a header; sets
-whose file is not there are left out, and generated ones need none. Each set is run in
-five permutations, predicted and then learned row by row: "native" is a frame of text,
-"codes" has integers in the order of first appearance, "one-hot" a column per category,
-for which all rows must be known in advance. Results are lines of JSON in `--results`;
-what is there is not run again. `show` prints the error of all rows, as means with their
-standard errors, and native's error as a ratio to that of codes and one-hot, with the
-standard error of the mean of its logarithm. Sets marked "held out" had no part in any
-choice about the features of categories.
+without a file are left out, and generated ones need none. Each set is run in five
+permutations, predicted and then learned row by row: "native" is a frame of text,
+"codes" has integers in order of first appearance, "one-hot" a column per category, for
+which all rows must be known in advance. `--ways` accepts more: "beside-codes" and
+"beside-frequencies" are designs that were tried, with codes, or class frequencies of
+the category in earlier rows, in addition to native categories; "ordered" sorts
+categories with a known order. Results are lines of JSON in `--results`; finished runs
+are not repeated. `show` prints the error over all rows, as means with their standard
+errors, and the ratios of the error of native to those of codes and one-hot, with the
+standard error of the mean of their logarithms. Sets marked "held out" were not used for
+any choice about the features of categories.
 """
 
 import argparse
@@ -39,14 +42,16 @@ class Dataset:
     target: str | None = None
     """None for the last column"""
     categories: tuple[str, ...] | None = None
-    """columns of categories beside those of text; None for all"""
+    """numeric columns that hold categories; None for all"""
     held_out: bool = False
     make: Callable[[], Table] | None = None
-    """makes the table, where there is no file"""
+    """function that generates the table, if there is no file"""
+    orders: tuple[tuple[str, str], ...] = ()
+    """columns whose categories have an order, and the categories"""
 
 
 def sequences() -> Table:
-    """Return 60 letters of four, of which eight in the middle tell three classes."""
+    """Return 60 letters out of four; the middle eight determine three classes."""
     rng = np.random.default_rng(11)
     n, y = 3000, np.random.default_rng(12).choice(3, 3000, p=[0.25, 0.25, 0.5])
     letters = rng.choice(list("ACGT"), (n, 60))
@@ -69,15 +74,31 @@ def shops() -> Table:
     return pd.DataFrame({"shop": names, "weight": weight, "region": region}), y
 
 
+GRADES = "I1 SI2 SI1 VS2 VS1 VVS2 VVS1 IF"
+PRICES = "low med high vhigh"
 DATASETS: dict[str, Dataset] = {
     "adult": Dataset(categories=()),
-    "car": Dataset(),
+    "car": Dataset(
+        orders=(
+            ("buying", PRICES),
+            ("maint", PRICES),
+            ("doors", "2 3 4 5more"),
+            ("persons", "2 4 more"),
+            ("lug_boot", "small med big"),
+            ("safety", "low med high"),
+        )
+    ),
     "contraceptive": Dataset(categories=("x2", "x3", "x5", "x6", "x7", "x8", "x9")),
     "flights": Dataset(categories=("FlightNum",)),
     "mushroom": Dataset(),
     "nursery": Dataset(),
     "chess_krvk": Dataset(held_out=True),
-    "diamonds": Dataset("cut", (), held_out=True),
+    "diamonds": Dataset(
+        "cut",
+        (),
+        held_out=True,
+        orders=(("color", "J I H G F E D"), ("clarity", GRADES)),
+    ),
     "soybean": Dataset(held_out=True),
     "tic_tac_toe": Dataset(held_out=True),
     "sequences": Dataset(held_out=True, make=sequences),
@@ -103,36 +124,79 @@ def load(name: str, folders: list[Path]) -> Table | None:
     return X.astype(dict.fromkeys(chosen, str)), np.asarray(y)
 
 
-def native(X: Any) -> Any:
+def native(X: Any, _y: Any, _given: Dataset) -> Any:
     """Return the frame as it is."""
     return X
 
 
-def codes(X: Any) -> Any:
+def codes(X: Any, _y: Any, _given: Dataset) -> Any:
     """Return categories as integers in the order of their first appearance."""
-    texts = [name for name in X if X[name].dtype.kind not in "fiub"]
-    return X.assign(**{name: pd.factorize(X[name])[0] for name in texts}).to_numpy(
-        float
-    )
+    return X.assign(**_codes(X)).to_numpy(float)
 
 
-def one_hot(X: Any) -> Any:
+def one_hot(X: Any, _y: Any, _given: Dataset) -> Any:
     """Return one column per category."""
     return pd.get_dummies(X).to_numpy(float)
 
 
-WAYS: dict[str, Callable[[Any], Any]] = {
+def with_codes(X: Any, _y: Any, _given: Dataset) -> Any:
+    """Return the frame with the codes of its categories added."""
+    return X.assign(**{f"{name} code": code for name, code in _codes(X).items()})
+
+
+def with_frequencies(X: Any, y: Any, _given: Dataset) -> Any:
+    """Return the frame with the class frequencies of each category so far.
+
+    They are for up to four classes, without the first to appear; the frequency among
+    all rows counts as one more row of the category.
+    """
+    more = {}
+    classes = list(dict.fromkeys(y.tolist()))[1:5]
+    before = np.arange(len(y))
+    for name, code in _codes(X).items():
+        rows = pd.Series(before).groupby(code).cumcount().to_numpy()
+        for c, label in enumerate(classes):
+            hit = (y == label).astype(float)
+            share = (np.cumsum(hit) - hit + 0.2) / (before + 1.0)
+            own = pd.Series(hit).groupby(code).cumsum().to_numpy() - hit
+            more[f"{name} {c}"] = (own + share) / (rows + 1.0)
+    return pd.concat([X, pd.DataFrame(more, index=X.index)], axis=1)
+
+
+def ordered(X: Any, _y: Any, given: Dataset) -> Any:
+    """Return the frame with known orders of categories; None without any."""
+    if not given.orders:
+        return None
+    return X.assign(
+        **{
+            name: pd.Categorical(X[name], order.split(), ordered=True)
+            for name, order in given.orders
+        }
+    )
+
+
+def _codes(X: Any) -> dict[str, Any]:
+    texts = [name for name in X if X[name].dtype.kind not in "fiub"]
+    return {name: pd.factorize(X[name])[0] for name in texts}
+
+
+WAYS: dict[str, Callable[[Any, Any, Dataset], Any]] = {
     "native": native,
     "codes": codes,
     "one-hot": one_hot,
 }
+DESIGNS = {
+    "beside-codes": with_codes,
+    "beside-frequencies": with_frequencies,
+    "ordered": ordered,
+}
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run what is not among the results yet."""
+    """Run all cases without a result."""
     results = arguments.results
     done = {(r["set"], r["way"], r["seed"]) for r in read(results)}
-    for name in DATASETS:
+    for name in arguments.sets:
         table = load(name, arguments.data)
         if table is None:
             print(f"{name}: no file")
@@ -141,10 +205,12 @@ def run(arguments: argparse.Namespace) -> None:
             order = np.random.default_rng(seed).permutation(len(table[1]))
             order = order[: arguments.rows]
             X, y = table[0].iloc[order].reset_index(drop=True), table[1][order]
-            for way, change in WAYS.items():
+            for way in arguments.ways:
                 if (name, way, seed) in done:
                     continue
-                rows = change(X)
+                rows = {**WAYS, **DESIGNS}[way](X, y, DATASETS[name])
+                if rows is None:
+                    continue
                 start = time.process_time()
                 model = PooledClassifier(random_state=seed)
                 found = model.predict_then_learn(rows, y, classes=np.unique(y))
@@ -162,7 +228,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def read(results: Path) -> list[dict[str, Any]]:
-    """Return the records of a file of results."""
+    """Return the results so far."""
     if not results.exists():
         return []
     return [json.loads(line) for line in results.read_text().splitlines()]
@@ -175,7 +241,10 @@ def show(arguments: argparse.Namespace) -> None:
     for record in read(arguments.results):
         errors[record["set"], record["way"]][record["seed"]] = record["error"]
         rows[record["set"]] = record["rows"]
-    heads = ["dataset", "rows", *WAYS, "native / codes", "native / one-hot"]
+    compared = {f"native / {way}": ("native", way) for way in ("codes", "one-hot")} | {
+        f"{way} / native": (way, "native") for way in arguments.ways if way in DESIGNS
+    }
+    heads = ["dataset", "rows", *WAYS, *compared]
     print("| " + " | ".join(heads) + " |")
     print("|" + "---|" * len(heads))
     ratios: dict[tuple[bool, str], list[float]] = defaultdict(list)
@@ -184,25 +253,29 @@ def show(arguments: argparse.Namespace) -> None:
             continue
         cells = [f"{name}{' (held out)' if given.held_out else ''}", f"{rows[name]:,}"]
         cells += [_mean([*errors[name, way].values()]) for way in WAYS]
-        for way in ("codes", "one-hot"):
-            both = sorted({*errors[name, way]} & {*errors[name, "native"]})
+        for head, (way, other) in compared.items():
+            both = sorted({*errors[name, way]} & {*errors[name, other]})
+            if not both:
+                cells.append("")
+                continue
             logs = [
-                np.log(_positive(errors[name, "native"][seed], rows[name]))
-                - np.log(_positive(errors[name, way][seed], rows[name]))
+                np.log(_positive(errors[name, way][seed], rows[name]))
+                - np.log(_positive(errors[name, other][seed], rows[name]))
                 for seed in both
             ]
-            ratios[given.held_out, way].append(float(np.mean(logs)))
+            ratios[given.held_out, head].append(float(np.mean(logs)))
             cells.append(f"{np.exp(np.mean(logs)):.3f} ± {_se(logs):.3f}")
         print("| " + " | ".join(cells) + " |")
     for held_out in (False, True):
-        cells = [f"geometric mean{', held out' if held_out else ''}", "", "", "", ""]
-        found = [ratios[held_out, way] for way in ("codes", "one-hot")]
+        sets = "held out" if held_out else "not held out"
+        cells = [f"geometric mean, {sets}", "", "", "", ""]
+        found = [ratios[held_out, head] for head in compared]
         cells += [f"{np.exp(np.mean(each)):.3f}" if each else "" for each in found]
         print("| " + " | ".join(cells) + " |")
 
 
 def _positive(error: float, rows: int) -> float:
-    """Return an error with half a row more, so that it has a logarithm."""
+    """Return an error with half a row added, so that it has a logarithm."""
     return error + 0.5 / rows
 
 
@@ -217,11 +290,13 @@ def _se(values: list[float]) -> float:
 
 
 def main() -> None:
-    """Parse the command line and do what it says."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=("run", "show"))
     parser.add_argument("--data", type=Path, nargs="*", default=[])
     parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--ways", nargs="+", choices=[*WAYS, *DESIGNS], default=[*WAYS])
+    parser.add_argument("--sets", nargs="+", choices=DATASETS, default=[*DATASETS])
     parser.add_argument("--results", type=Path, default=Path("categories.jsonl"))
     arguments = parser.parse_args()
     {"run": run, "show": show}[arguments.command](arguments)

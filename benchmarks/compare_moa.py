@@ -1,13 +1,13 @@
-"""Our trees, bagging and boosting beside MOA's, on the same rows in the same order.
+"""Our trees, bagging and boosting compared with MOA's, on the same rows in order.
 
-Three parts. Exact: one tree, with and without weights, bagging with the weights that
-MOA draws, and boosting that learns with its means instead of draws are not random:
-votes are compared row by row and splits one by one. Errors: with its own draws, bagging
-is compared over several permutations, in standard errors of the mean difference. Speed:
-both on one thread, in one run, counted in processor time, because other work on the
-machine may share the processors.
+Three parts. Exact: without randomness (one tree, with and without weights; bagging with
+the weights that MOA draws; boosting with means instead of draws), votes are compared
+row by row, and splits one by one. Errors: with its own draws, bagging is compared over
+several permutations, in standard errors of the mean difference. Speed: both run on one
+thread, in one run, measured in processor time, because other work may share the
+machine.
 
-MOA is reached through CapyMOA, in an environment of its own (pip install capymoa).
+MOA is called through CapyMOA, in a separate environment (pip install capymoa).
 
 Run: python benchmarks/compare_moa.py PYTHON [--data DIR] [--parts exact errors speed]
      [--names NAME ...] [--runs 5] [--members 200] [--rows 20000]
@@ -29,8 +29,13 @@ import numpy as np
 from peers.worker_process import Worker, worker
 from rpnb._core.trees import pass_tree
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.trees.bagging import Draws, fill_labels, pass_bagging
-from rpnb.core.trees.boosting import new_member_accuracy, pass_boosting
+from rpnb.core.trees.ensembles import (
+    Draws,
+    fill_labels,
+    new_member_accuracy,
+    pass_bagging,
+    pass_boosting,
+)
 from rpnb.core.trees.records import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
@@ -92,7 +97,7 @@ def stream(name: str, seed: int) -> tuple[FloatArray, IntArray, int]:
 
 
 def normalised(votes: FloatArray) -> FloatArray:
-    """Scale the votes on each row to sum to 1 where they are not all 0, as MOA does."""
+    """Normalise the votes of each row unless all are 0, as MOA does."""
     totals = votes.sum(axis=1, keepdims=True)
     with np.errstate(all="ignore"):
         return np.where(totals > 0.0, votes * (1.0 / totals), 0.0)
@@ -101,7 +106,7 @@ def normalised(votes: FloatArray) -> FloatArray:
 def tree_by_row(
     X: FloatArray, y: IntArray, weight: FloatArray, M: int
 ) -> tuple[FloatArray, list[tuple[int, int, float]]]:
-    """Pass rows through one tree; return its votes and at which rows it split."""
+    """Pass rows through one tree; return its votes and the rows of its splits."""
     forest = new_forest(1, M, X.shape[1])
     votes = np.zeros((len(X), M))
     splits: list[tuple[int, int, float]] = []
@@ -172,7 +177,7 @@ def _report_votes(name: str, what: str, ours: FloatArray, theirs: FloatArray) ->
     labels = np.zeros((2, len(ours)), np.int64)
     fill_labels(ours, labels[0])
     fill_labels(theirs, labels[1])
-    # Where products of densities are about to vanish, MOA's votes become ∞ and NaN.
+    # Where products of densities underflow, MOA's votes become ∞ and NaN.
     lost = ~np.isfinite(theirs)
     same = np.array_equal(ours[lost], theirs[lost], equal_nan=True)
     remark = f"; {lost.any(axis=1).sum()} rows not finite, same: {same}"
@@ -189,16 +194,8 @@ def bag(
     """Pass rows through K bagged trees; return the predicted labels."""
     votes = np.zeros((len(X), M))
     labels = np.zeros(len(X), np.int64)
-    forest = pass_bagging(
-        new_forest(K, M, X.shape[1]),
-        rules,
-        Draws(seed, 0, 0),
-        X,
-        y,
-        np.ones(1),
-        True,
-        votes,
-    )
+    forest = new_forest(K, M, X.shape[1])
+    pass_bagging(forest, rules, Draws(seed, 0, 0), X, y, np.ones(1), True, votes)
     fill_labels(votes, labels)
     return labels, forest
 
@@ -264,7 +261,7 @@ def compare_speed(server: Moa, K: int, rows: int) -> None:
 
 
 def main() -> None:
-    """Run the parts that are asked for."""
+    """Run the requested parts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("python", help="interpreter of an environment with CapyMOA")
     parser.add_argument("--names", nargs="+", default=NAMES, metavar="NAME")

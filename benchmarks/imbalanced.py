@@ -1,23 +1,23 @@
-"""How the pooled classifier ranks and finds rare classes, beside LightGBM.
+"""Rare classes: the pooled classifier compared with LightGBM.
 
     python benchmarks/imbalanced.py run [--data FOLDER] [--long FOLDER] [--seeds 3]
     python benchmarks/imbalanced.py show
 
 `--data` holds NAME.csv.gz, a header and the label last; `--long` holds NAME.npz with X
-and y. Sets whose file is missing are left out. Of each set two thirds of the rows, in a
-random order, are learned, and the others predicted. The list of sets, and which of them
-are held out, was fixed before any result was looked at. One of the held-out sets,
-"flights 1 %", was looked at when other rules for the pool's share of noise were tried,
-none of which was taken. The limit of the scores was chosen among six on three to four
-of the other sets and, between the last two, by the log-loss of 39 ordinary sets.
+and y. Sets without a file are left out. Two thirds of the rows of each set, in random
+order, are learned, and the others predicted. The list of sets, and which of them are
+held out, was fixed before any result was seen. One of the held-out sets, "flights 1 %",
+was used when other rules for the pool's share of noise were tried, none of which was
+adopted. The limit of the scores was chosen among six on three to four of the other sets
+and, between the last two, by the log-loss on 39 ordinary sets.
 
 The designs of `class_weight="balanced"` are: weights of rows in learning, weights of
 probabilities at the decision, and both. LightGBM is optional: 100 trees of 31 leaves,
-plain and with `class_weight="balanced"`. Results are lines of JSON in `--results`; what
-is there is not run again. `show` prints means over the seeds, and the largest standard
-error over the sets: average precision and AUC of the rarer of two classes, or the mean
-over three; balanced accuracy; and the AUC of the predictions before each row was
-learned.
+plain and with `class_weight="balanced"`. Results are lines of JSON in `--results`;
+finished runs are not repeated. `show` prints means over the seeds, and the largest
+standard error over the sets: average precision and AUC of the rarer of two classes, or
+the mean over three; balanced accuracy; and the AUC of the predictions before each row
+was learned.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def long(folder: Path, name: str, share: float) -> Rows:
 
 
 def thinned(X: FloatArray, y: IntArray, share: float, most: int = 20_000) -> Rows:
-    """Return rows of which a share is positive, at most so many."""
+    """Return at most `most` rows with a given share of positives."""
     rng = np.random.default_rng(5)
     positive, negative = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
     negative = rng.permutation(negative)[:most]
@@ -152,9 +152,9 @@ def balanced(y: IntArray) -> FloatArray:
 
 
 def pool(X: FloatArray, y: IntArray, new: FloatArray, seed: int) -> Iterator[Any]:
-    """Yield the designs, their probabilities and labels of new rows, and those before.
+    """Yield the designs with their probabilities and labels of new rows.
 
-    The last are the probabilities of rows that were about to be learned.
+    The last item are the probabilities of the learned rows, before learning them.
     """
     of_class = balanced(y)
     for weights in ("plain", "learning"):
@@ -170,7 +170,7 @@ def pool(X: FloatArray, y: IntArray, new: FloatArray, seed: int) -> Iterator[Any
 
 
 def lightgbm(X: FloatArray, y: IntArray, new: FloatArray, seed: int) -> Iterator[Any]:
-    """Yield LightGBM's probabilities and labels of new rows, where it is installed."""
+    """Yield LightGBM's probabilities and labels of new rows, if it is installed."""
     try:
         from lightgbm import LGBMClassifier
     except ImportError:
@@ -186,7 +186,7 @@ def lightgbm(X: FloatArray, y: IntArray, new: FloatArray, seed: int) -> Iterator
 def measures(
     y: IntArray, P: FloatArray, labels: IntArray, past: IntArray, before: Any
 ) -> dict[str, float]:
-    """Return the metrics of rows of classes y, and of the rows that were learned."""
+    """Return the metrics of rows of classes y, and of the learned rows."""
     columns = [1] if P.shape[1] == 2 else list(range(P.shape[1]))
 
     def mean(metric: Any, y: IntArray, P: FloatArray) -> float:
@@ -203,7 +203,7 @@ def measures(
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run what is missing among the results."""
+    """Run all cases without a result."""
     done = {(row["set"], row["seed"]) for row in read_results(options.results)}
     for name, (held_out, kind, load) in SETS.items():
         folder = getattr(options, kind) if kind else Path()

@@ -1,18 +1,18 @@
-"""Kill `rpnb serve` at random moments under load, and count what is lost.
+"""Kill `rpnb serve` at random moments under load, and count lost labels.
 
 Run: python benchmarks/kill_serve.py [KILLS] [--clients 32] [--minutes M] [--seed 0]
      [--folder DIR]
 
-Clients predict rows, remember them, and send their labels, or let rows be observed,
-over and over; each request is repeated until it is answered. Meanwhile the server gets
-SIGKILL at a random moment and is started again. In the end every label that was ever
-acknowledged must be in the log, none twice, and the state of the server must be that of
-a replay of the log, to the bit. Servers are forked from a process that has imported the
-package already, so that most of the time is spent under load.
+Clients repeatedly predict and remember rows and send their labels, or observe rows;
+each request is repeated until it is answered. Meanwhile the server gets SIGKILL at
+random moments and is restarted. At the end, every acknowledged label must be in the log
+once, and the state of the server must equal that of a replay of the log, to the bit.
+Servers are forked from a process that has already imported the package, so that most of
+the time is spent under load.
 
-With `--folder`, what clients were told is kept there line by line, and a run that was
-ended from outside is resumed by the same command: kills and labels of all runs count.
-Requests that were under way when a run ended may be in the log or not.
+With `--folder`, all acknowledgements are kept there line by line, and the same command
+resumes a run that was ended from outside: kills and labels of all runs count. Requests
+in progress when a run ended may be in the log or not.
 """
 
 import argparse
@@ -39,9 +39,9 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 MODEL = "m"
 FEATURES = 4
 ROWS_OBSERVED = 3
-#: One in so many clients observes rows.
+#: One in this many clients observes rows.
 OBSERVERS = 8
-#: At most so many answers between a start and the next kill.
+#: Largest number of answers between a start and the next kill.
 ANSWERS = 40
 
 
@@ -70,7 +70,7 @@ def fork_servers() -> None:
 
 
 class Servers:
-    """Servers in one folder, one after the other."""
+    """Consecutive servers in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -92,7 +92,7 @@ class Servers:
         self.pid = 0
 
     def _end_earlier(self) -> None:
-        """End the server that a run which was ended from outside has left."""
+        """End the server that is left from a run ended from outside."""
         if not self._pid_file.exists():
             return
         self.pid = int(self._pid_file.read_text())
@@ -118,7 +118,7 @@ class Servers:
                 return
 
     def kill(self) -> None:
-        """End the server as a power cut would, and wait until it is gone."""
+        """End the server like a power cut, and wait until it is gone."""
         os.kill(self.pid, signal.SIGKILL)
         while True:
             try:
@@ -142,7 +142,7 @@ class Servers:
 
 @dataclass
 class Outcome:
-    """What clients were told, and what the log says."""
+    """Acknowledgements to clients, compared with the log."""
 
     kills: int = 0
     acknowledged: dict[str, str] = field(default_factory=dict)
@@ -159,22 +159,22 @@ class Outcome:
     states_compared: int = 0
     states_different: int = 0
     stopping: bool = False
-    """whether clients finish what they have begun, and end"""
+    """whether clients finish their last request, and end"""
     runs: int = 1
     """of which all but the last were ended from outside"""
     unknown: int = 0
     """rows that may have been observed when a run was ended from outside"""
     record: IO[str] | None = None
-    """where it is written what clients were told"""
+    """file of the acknowledgements"""
 
     def note(self, *words: object) -> None:
-        """Keep what a client was told, or that a server was killed."""
+        """Record an acknowledgement, or that a server was killed."""
         if self.record is not None:
             self.record.write(" ".join(map(str, words)) + "\n")
             self.record.flush()
 
     def resume(self, path: Path, clients: int) -> None:
-        """Read what earlier runs were told, and go on writing there."""
+        """Read the acknowledgements of earlier runs, and append to them."""
         lines = path.read_text().split("\n")[:-1] if path.exists() else []
         for line in lines:
             what, *words = line.split()
@@ -244,7 +244,7 @@ async def until_answered(
 
 
 async def label_rows(client: Any, number: int, outcome: Outcome) -> None:
-    """Predict a row, remember it, label it; again and again."""
+    """Repeatedly predict a row, remember it, and label it."""
     rng = random.Random(number)  # noqa: S311 - not for secrets
     n = 0
     while not outcome.stopping:
@@ -256,7 +256,7 @@ async def label_rows(client: Any, number: int, outcome: Outcome) -> None:
         def predict(x: Any = x, name: str = name) -> Any:
             return client.predict(MODEL, x, remember=True, ids=[name])
 
-        # Every other client has keys; the others may learn that it was a duplicate.
+        # Every other client has keys; the others may be told of a duplicate.
         key = name if number % 2 else None
 
         def send(name: str = name, label: str = label, key: str | None = key) -> Any:
@@ -275,7 +275,7 @@ async def label_rows(client: Any, number: int, outcome: Outcome) -> None:
 
 
 async def observe_rows(client: Any, number: int, outcome: Outcome) -> None:
-    """Let rows be observed, and ask again with the same key: the same answer."""
+    """Observe rows, and repeat with the same key: the answer must be the same."""
     rng = random.Random(number)  # noqa: S311 - not for secrets
     n = 0
     while not outcome.stopping:
@@ -297,7 +297,7 @@ async def observe_rows(client: Any, number: int, outcome: Outcome) -> None:
 
 
 async def _random_moment(rng: random.Random, outcome: Outcome) -> None:
-    """Wait for a random number of answers, and a random time more."""
+    """Wait for a random number of answers, and then a random time."""
 
     def answers() -> int:
         return len(outcome.acknowledged) + outcome.observed // ROWS_OBSERVED
@@ -430,7 +430,7 @@ def _read_log(folder: Path, outcome: Outcome) -> None:
 def kill(
     kills: int, clients: int, folder: Path, *, seconds: float = math.inf, seed: int = 0
 ) -> Outcome:
-    """Kill servers in a folder, under load, and return what was found."""
+    """Kill servers in a folder under load, and return the outcome."""
     servers = Servers(folder)
     try:
         return asyncio.run(run_clients(servers, kills, clients, seconds, seed))

@@ -1,15 +1,15 @@
-"""Log-loss and error with priors corrected before labels come (label shift).
+"""Label shift: log-loss and error with priors corrected before labels arrive.
 
-    python benchmarks/label_shift.py [--data FOLDER] [--streams FOLDER]
+    python benchmarks/label_shift.py [--data FOLDER] [--streams FOLDER] [--seeds 3]
 
 Streams whose class mix jumps three times, moves in waves of 6,000 rows, or stays:
 Gaussian classes, scikit-learn's digits, and tables NAME.csv.gz in `--data` (the class
 in the last column), rows drawn with replacement. `--streams` holds NAME.npz with X and
 y in their own order: real changes. Labels come 1,000 rows late, in groups of 100, to a
-`PooledClassifier` that knows the delay. Each line: log-loss and error of the model;
-what the correction adds to each, where it is left to choose (`PriorCorrection`); the
-share of rows that it corrects; and what it adds to the log-loss if it always corrects
-wholly.
+`PooledClassifier` that knows the delay. Each line, as mean over seeds (of the draws and
+of the classifier): log-loss and error of the model; what the correction adds to each,
+with its standard error, where it is left to choose (`PriorCorrection`); the share of
+rows that it corrects; and what it adds to the log-loss if it always corrects wholly.
 """
 
 import argparse
@@ -33,7 +33,7 @@ GROUP, DELAY = 100, 1000
 
 
 def mixes(n: int, M: int, kind: str) -> FloatArray:
-    """Return the shares (n, M) of the classes along a stream."""
+    """Return the shares (n, M) of the classes at each row of a stream."""
     shares = np.full((n, M), 1.0 / M)
     if kind == "jumps":
         for k in range(1, 4):
@@ -56,7 +56,7 @@ def drawn(shares: FloatArray, rng: np.random.Generator) -> IntArray:
 def simulated(
     rows: int, seed: int, folder: Path | None
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield streams with a class mix that moves, and one with a mix that stays."""
+    """Yield streams whose class mix changes, and one whose mix is constant."""
     for kind in ("jumps", "waves", "constant"):
         rng = np.random.default_rng(seed)
         y = drawn(mixes(rows, 3, kind), rng)
@@ -95,10 +95,9 @@ def real(folder: Path, rows: int) -> Iterator[tuple[str, Any, Any]]:
         yield file.stem, X, np.unique(arrays["y"][:rows], return_inverse=True)[1]
 
 
-def measure(X: Any, y: Any, model: Any = None) -> tuple[float, ...]:
+def measure(X: Any, y: Any, model: Any) -> tuple[float, ...]:
     """Return the figures of a line."""
     M = int(y.max()) + 1
-    model = PooledClassifier(delay=DELAY, random_state=0) if model is None else model
     correction = PriorCorrection()
     losses: list[tuple[float, ...]] = []
     for start in range(0, len(y), GROUP):
@@ -138,19 +137,27 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--streams", type=Path)
     parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
     print("|", " | ".join(HEAD), "|")
     print("|" + "---|" * len(HEAD))
-    streams = [*simulated(options.rows, options.seed, options.data)]
-    if options.streams:
-        streams += real(options.streams, options.rows)
-    for name, X, y in streams:
-        loss, error, *rest = measure(X, y)
-        added, fewer, used, always = rest
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for seed in range(options.seeds):
+        streams = [*simulated(options.rows, 11 + seed, options.data)]
+        if options.streams:
+            streams += real(options.streams, options.rows)
+        for name, X, y in streams:
+            model = PooledClassifier(delay=DELAY, random_state=seed)
+            found.setdefault(name, []).append(measure(X, y, model))
+    for name, lines in found.items():
+        loss, error, added, fewer, used, always = np.mean(lines, axis=0)
+        spread = [""] * 6
+        if len(lines) > 1:
+            errors = np.std(lines, axis=0, ddof=1) / np.sqrt(len(lines))
+            spread = [f" ± {value:.4f}" for value in errors]
         print(
-            f"| {name} | {loss:.4f} | {error:.4f} | {added:+.4f} | {fewer:+.4f} | "
-            f"{used:.2f} | {always:+.4f} |",
+            f"| {name} | {loss:.4f} | {error:.4f} | {added:+.4f}{spread[2]} | "
+            f"{fewer:+.4f}{spread[3]} | {used:.2f} | {always:+.4f} |",
             flush=True,
         )
 

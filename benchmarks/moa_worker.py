@@ -1,6 +1,6 @@
-"""MOA's side of `compare_moa`: more jobs for the worker that `python -m peers` has.
+"""MOA's side of `compare_moa`: more jobs for the worker of `python -m peers`.
 
-Run: never by hand; see compare_moa.py, and `peers.workers.serving` for the talk.
+compare_moa.py runs it; `peers.workers.serving` describes the protocol.
 """
 
 import time
@@ -21,7 +21,7 @@ LEARNERS = {
 
 
 def learner_for(request: dict[str, Any], header: Any) -> Any:
-    """Return the learner that is asked for, untrained."""
+    """Return the requested learner, untrained."""
     learner = java(LEARNERS[request["learner"]])()
     if request["learner"] != "tree":
         learner.ensembleSizeOption.setValue(request["members"])

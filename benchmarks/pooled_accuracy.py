@@ -1,12 +1,13 @@
-"""Error of the pooled classifier, test then train, beside the figures of its design.
+"""Error of the pooled classifier, test then train, compared with its design.
 
     python benchmarks/pooled_accuracy.py --data FOLDER --streams FOLDER
 
 `--data` holds NAME.csv.gz, a header and the label last; of each, the first rows of a
 few permutations are learned. `--streams` holds NAME.npz with X and y, in their own
-order, and may hold peers.csv (stream, learner, error). Each line: error, the design's
-figure, calibration error of the probabilities given before a row is learned, µs a row
-of processor time, and with `--members` the errors of the members alone.
+order, and may hold peers.csv (stream, learner, error). Each line has the error, that of
+the design, the calibration error of the probabilities predicted before a row is
+learned, µs of processor time per row, and with `--members` the errors of the members
+alone.
 """
 
 import argparse
@@ -69,7 +70,7 @@ def calibration_error(
 def measure(
     X: FloatArray, y: IntArray, names: list[str], seed: int, D: int
 ) -> tuple[float, float, float, PooledModel]:
-    """Return error, calibration error, µs a row, and the model."""
+    """Return error, calibration error, µs per row, and the model."""
     M = int(y.max()) + 1
     model = new_model(names, X.shape[1], D, 0, np.ones(M, np.bool_), seed)
     labels, logs = np.empty(len(y), np.int64), np.empty((len(y), M))

@@ -1,10 +1,11 @@
-"""Error against the delay of labels, for the pooled classifier and others.
+"""Error by delay of the labels, for the pooled classifier and others.
 
     python benchmarks/pooled_delay.py --streams FOLDER
 
-`--streams` holds NAME.npz with X and y, in their own order. A label is learned before
-the row so many rows after its own is predicted; 0 is test then train. Each line: the
-stream, the learner, and its error at each delay, the mean of `--draws` random states.
+`--streams` holds NAME.npz with X and y, in their own order. With a
+delay of d, the label of row t is learned before row t + d is predicted; 0 is test then
+train. Each line has the stream, the learner, and its error at each delay, as the mean
+over `--draws` random states.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pooled_evidence.learners import neighbours, standardised
+from evidence.learners import Standardise, neighbours
 from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.core.pooled.model import MEMBERS
 from rpnb.evaluate import prequential
@@ -24,7 +25,7 @@ FRESH = ("transitions", "neighbours", "window_forest")
 
 
 def models(delay: int, seed: int) -> dict[str, Any]:
-    """Return the learners; those of a delay know it."""
+    """Return the learners, some of which know the delay."""
     from river.tree import HoeffdingTreeClassifier
 
     rest = [name for name in MEMBERS if name not in FRESH]
@@ -69,7 +70,7 @@ def main() -> None:
                 for name in result:
                     found.setdefault(name, []).append(result[name].last("error"))
             M, between = int(y.max()) + 1, max(delay - 1, 0)
-            labels = neighbours(standardised(X), y, M, between)
+            labels = neighbours(Standardise()(X), y, M, between)
             found["kNN"] = [float(np.mean(labels != y))]
             for name, values in found.items():
                 errors.setdefault(name, []).append(float(np.mean(values)))

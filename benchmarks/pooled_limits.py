@@ -1,11 +1,12 @@
-"""The pooled classifier at its limits: many classes, one feature, many, odd ones.
+"""The pooled classifier at its limits: many classes, one feature, many or odd ones.
 
     python benchmarks/pooled_limits.py
     python benchmarks/pooled_limits.py --sizes
 
-Rows are drawn here, test then train. Each line: rows, features, classes, error, µs a
-row of processor time, longest call of 50 rows after row 256 in ms, and the model's
-size in MB; RPNB's error and time beside, where it takes the rows. `--sizes` prints the
+Rows are generated, and learned test then train. Each line has the numbers of rows,
+features and classes, the error, µs of processor time per row, the longest call of 50
+rows after row 256 in ms, the size of the model in MB, and the error and time of RPNB if
+it supports the rows. `--sizes` prints the
 size in MB for numbers of features, classes and projections instead.
 """
 
@@ -22,6 +23,7 @@ from scipy.sparse import csr_array
 from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.model import size_of_model
+from rpnb.estimators.protocol import initialise
 
 Rows = tuple[Any, IntArray]
 _PART = 50
@@ -37,7 +39,7 @@ def blobs(n: int, p: int, M: int, seed: int = 0) -> tuple[FloatArray, IntArray]:
 
 
 def words(n: int, p: int, M: int, per_row: int) -> Rows:
-    """Return counts of words: each class has 200 words of its own among p."""
+    """Return counts of words: each class has its own 200 words among p."""
     rng = np.random.default_rng(1)
     own = rng.integers(0, p, (M, 200))
     y = rng.integers(0, M, n)
@@ -52,13 +54,13 @@ def words(n: int, p: int, M: int, per_row: int) -> Rows:
 
 
 def one_feature(n: int) -> Rows:
-    """Return one feature in which two classes alternate in five intervals."""
+    """Return one feature, where two classes alternate in five intervals."""
     x = np.random.default_rng(2).uniform(0.0, 5.0, n)
     return x[:, None], np.floor(x).astype(np.int64) % 2
 
 
 def odd_columns(n: int, kind: str) -> Rows:
-    """Return ten good columns, and twenty that are constant, copies, or huge."""
+    """Return ten good columns, and twenty that are constant, duplicates or huge."""
     X, y = blobs(n, 10, 5)
     rng = np.random.default_rng(3)
     more = {
@@ -105,7 +107,7 @@ SHAPES = (
 
 
 def measure(model: Any, X: Any, y: IntArray) -> tuple[float, float, float]:
-    """Return error, µs a row, and the longest call after row 256 in ms."""
+    """Return error, µs per row, and the longest call after row 256 in ms."""
     wrong, longest = 0, 0.0
     start = time.process_time()
     for begin in range(0, len(y), _PART):
@@ -127,7 +129,7 @@ def print_sizes() -> None:
         cells = []
         for delay in (0, 100):
             model = PooledClassifier(n_projections=D, delay=delay, random_state=0)
-            model._initialise(p, np.arange(M))
+            initialise(model, p, np.arange(M))
             cells.append(f"{size_of_model(model._state) / 1e6:.1f}")
         print(f"| {p:,} | {M:,} | {D:,} | {cells[0]} | {cells[1]} |")
 
@@ -141,7 +143,7 @@ def main() -> None:
     if options.sizes:
         print_sizes()
         return
-    print("| rows | n | p | M | error | µs a row | longest | MB | RPNB |")
+    print("| rows | n | p | M | error | µs per row | longest | MB | RPNB |")
     print("|---|---|---|---|---|---|---|---|---|")
     for case in CASES:
         if options.names and case.name not in options.names:

@@ -1,8 +1,8 @@
 """Compare two versions of rpnb to the bit: labels, probabilities, model files.
 
-Every learner of the registry learns seeded streams, cut into calls in several ways. The
-other version is that of another interpreter, the levels of instructions are chosen by
-RPNB_LEVEL; each runs in its own process and prints a digest of every case.
+Every learner of the registry learns seeded streams, divided into calls in several ways.
+The other version belongs to another interpreter; RPNB_LEVEL selects the level of
+instructions. Each runs in its own process and prints a digest of every case.
 
     python benchmarks/same_bits.py --other PATH/TO/python     # another version
     python benchmarks/same_bits.py --levels                   # all levels of this one
@@ -42,7 +42,7 @@ STREAMS: dict[str, tuple[int, int, int, float, float]] = {
     "sparse, two classes": (800, 300, 2, 0.0, 0.03),
     "hashed": (300, 5000, 3, 0.0, 0.01),
 }
-#: One learner of each kind, on streams that take all ways through it.
+#: One learner of each kind, on streams that cover all its code paths.
 FEW = "|".join(
     (
         r'^Pooled {"random_state": 7} (letter-like|gaps|wide)$',
@@ -51,7 +51,7 @@ FEW = "|".join(
         r'^Online(Bagging|Boosting) {"random_state": 7} narrow$',
     )
 )
-#: Parameters beside the defaults.
+#: Parameters to test besides the defaults.
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "RPNB": [
         {},
@@ -103,7 +103,7 @@ def digest(*arrays: Any) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Return a digest of what a model file holds, but for the version of rpnb."""
+    """Return a digest of a model file, without the version of rpnb."""
     found = hashlib.sha256()
     with zipfile.ZipFile(path) as file:
         for name in file.namelist():
@@ -137,7 +137,7 @@ def cases() -> Iterator[tuple[str, Any, dict[str, Any], str]]:
 
 
 def outcome(estimator: Any, parameters: dict[str, Any], data: str) -> list[str]:
-    """Learn a stream, cut into calls in two ways; return digests of all results."""
+    """Learn a stream, divided into calls in two ways; return digests of all results."""
     X, y, M = stream(data)
     n = len(y)
     found = []
@@ -175,7 +175,7 @@ def report(chosen: str) -> None:
 
 
 def outcomes(python: str, level: str = "", chosen: str = "") -> dict[str, list[str]]:
-    """Return the outcomes of the version that an interpreter has, by case."""
+    """Return the outcomes of an interpreter's version, by case."""
     environment = {**os.environ, "RPNB_LEVEL": level}
     done = subprocess.run(  # noqa: S603 - an interpreter that the user names
         [python, __file__, "--report", "--cases", chosen],
@@ -188,16 +188,14 @@ def outcomes(python: str, level: str = "", chosen: str = "") -> dict[str, list[s
 
 
 def compare(ours: dict[str, list[str]], theirs: dict[str, list[str]], what: str) -> int:
-    """Print how many cases are equal; return how many are not."""
+    """Print the number of equal cases; return the number of different ones."""
     both = ours.keys() & theirs.keys()
     unequal = sorted(key for key in both if ours[key] != theirs[key])
-    print(
-        f"{what}: {len(both) - len(unequal)} of {len(both)} cases are equal to the bit"
-    )
+    print(f"{what}: {len(both) - len(unequal)} of {len(both)} cases are bitwise equal")
     for key in unequal:
         print(f"  {key}: {ours[key]} {theirs[key]}")
     for key in sorted(ours.keys() ^ theirs.keys()):
-        print(f"  only in one of them: {key}")
+        print(f"  only in one version: {key}")
     return len(unequal)
 
 

@@ -1,7 +1,7 @@
-"""Errors with and without scaling along the stream: docs/guides/scaling.md.
+"""Errors with and without scaling online: docs/how-to/scaling.md.
 
-Wine comes with scikit-learn, ImageSegments with River; a CSV file, whose last column is
-the label, may be named besides, such as Shuttle from OpenML.
+Wine comes with scikit-learn, ImageSegments with River; CSV files whose last column is
+the label, such as Shuttle from OpenML, may be added.
 
     python benchmarks/scaling_figures.py [FILE.csv …]
 """

@@ -3,16 +3,19 @@
 Run: python benchmarks/soak_serve.py [--minutes 30] [--clients 32]
      python benchmarks/soak_serve.py --challenger [--minutes 10] [--clients 8]
 
-Clients predict rows, let them wait, send their labels, and let rows be observed. The
-server's memory is read every few seconds; a stream of the page is read throughout.
-Progress is printed each minute. In the end: requests and errors, memory at the start,
-after 5 minutes and at the end, its slope from then on, and the events of the page with
-the longest time without one.
+Clients predict rows, let them wait, send their labels, and observe rows. The memory of
+the server is read every few seconds; an event stream of the page is read throughout.
+Progress is printed each minute. The final output has requests and errors, memory at the
+start, after 5 minutes and at the end, its slope between the last two, and the events of
+the page with the longest gap.
 
-With `--challenger` labels come late and some never, the server is killed every few
-seconds, a challenger is added, promoted, and taken back. In the end every label that
-was acknowledged must be in the log once, and the states of all learners must be those
-of a replay of the log, to the bit.
+With `--challenger` labels come late and some never, the class mix is corrected, the
+server is killed every few seconds after it is up again, two challengers are added, one
+of them with delays that vary, and one is promoted and taken back. A request without an
+answer is repeated with the same key until it is acknowledged, because a kill may have
+come between the learning and the answer. In the end the labels and observed rows in
+the log must be those acknowledged, each once, and the states of all learners must be
+those of a replay of the log, to the bit.
 """
 
 import argparse
@@ -36,6 +39,12 @@ from bench_serve import FEATURES, SOURCE, started
 
 CLASSES = ["a", "b", "c", "d"]
 BATCH = 20
+# A challenger that learns from the scores of its predictions.
+FEW: dict[str, Any] = {
+    "members": ["binned_bayes", "neighbours"],
+    "delays": "varying",
+    "random_state": 0,
+}
 
 
 @dataclass
@@ -133,7 +142,7 @@ async def run(address: str, pid: int, seconds: float, clients: int) -> Soak:
 
 @dataclass
 class Life:
-    """What clients were told, and what was done to the server."""
+    """Acknowledgements to clients, and actions on the server."""
 
     told: set[str] = field(default_factory=set)
     """ids of rows whose labels were acknowledged"""
@@ -141,12 +150,14 @@ class Life:
     """rows that were observed, and acknowledged"""
     never: int = 0
     kills: int = 0
+    repeated: int = 0
+    """requests repeated with their key after a client gave up"""
     steps: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
 
 class Killable:
-    """A server on one port, which is killed and started again."""
+    """A server on one port, which is killed and restarted."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -166,7 +177,7 @@ class Killable:
         )
 
     def kill(self) -> None:
-        """End it as a power cut would, and start it again."""
+        """End it like a power cut, and restart it."""
         self._process.kill()
         self._process.wait()
         self._process = self._start()
@@ -177,46 +188,79 @@ class Killable:
         self._process.wait()
 
 
+async def acknowledged(call: Callable[[], Any], life: Life) -> Any:
+    """Make a request until an answer comes, each time with the same key."""
+    from rpnb.client import ServeError
+    from rpnb.client.retries import RETRIED
+
+    while True:
+        try:
+            return await call()
+        except ServeError as error:
+            if error.status not in (0, *RETRIED):
+                raise
+            life.repeated += 1
+
+
 async def live(client: Any, number: int, until: float, life: Life) -> None:
     """Predict rows, label them later or never, in any order; observe others."""
     rng = np.random.default_rng(number)
     waiting: list[tuple[float, str, str]] = []
     turn = 0
     while time.monotonic() < until or waiting:
-        y = rng.integers(0, len(CLASSES), BATCH)
-        X = rng.normal(0.4 * y[:, None], 1.0, (BATCH, FEATURES))
-        labels = [CLASSES[each] for each in y]
         turn += 1
-        now = time.monotonic()
         try:
-            if now < until and number % 4 == 0:
-                key = f"{number}-{turn}"
-                await client.observe("soak", X, labels, key=key)
-                life.observed += BATCH
-            elif now < until:
-                ids = [f"{number}-{turn}-{i}" for i in range(BATCH)]
-                await client.predict("soak", X, remember=True, ids=ids)
-                late = now + rng.exponential(3.0, BATCH)
-                kept = rng.random(BATCH) > 0.1
-                life.never += int((~kept).sum())
-                waiting += [
-                    each
-                    for each, keep in zip(
-                        zip(late.tolist(), ids, labels, strict=True), kept, strict=True
-                    )
-                    if keep
-                ]
+            if time.monotonic() < until:
+                waiting += await one_batch(client, f"{number}-{turn}", rng, life)
+            now = time.monotonic()
             due = [each for each in waiting if each[0] <= now or now >= until]
             waiting = [each for each in waiting if each not in due]
             if due:
-                names, given = [each[1] for each in due], [each[2] for each in due]
-                result = await client.label("soak", names, given)
-                if result.learned != len(due):
-                    life.errors.append(f"labels: {result.results}")
-                life.told.update(names)
+                await send_labels(client, f"labels-{number}-{turn}", due, life)
         except Exception as error:
             life.errors.append(f"{type(error).__name__}: {error}")
         await asyncio.sleep(0.02)
+
+
+async def one_batch(
+    client: Any, key: str, rng: np.random.Generator, life: Life
+) -> list[tuple[float, str, str]]:
+    """Observe rows, or predict some; return time, id and label of those that wait."""
+    y = rng.integers(0, len(CLASSES), BATCH)
+    X = rng.normal(0.4 * y[:, None], 1.0, (BATCH, FEATURES))
+    labels = [CLASSES[each] for each in y]
+    if int(key.split("-")[0]) % 4 == 0:
+        await acknowledged(lambda: client.observe("soak", X, labels, key=key), life)
+        life.observed += BATCH
+        return []
+    ids = [f"{key}-{i}" for i in range(BATCH)]
+    # The same rows with the same ids are the same request, whatever its key.
+    await acknowledged(lambda: client.predict("soak", X, remember=True, ids=ids), life)
+    late = time.monotonic() + rng.exponential(3.0, BATCH)
+    kept = rng.random(BATCH) > 0.1
+    life.never += int((~kept).sum())
+    rows = zip(late.tolist(), ids, labels, strict=True)
+    return [each for each, keep in zip(rows, kept, strict=True) if keep]
+
+
+async def send_labels(
+    client: Any, key: str, due: list[tuple[float, str, str]], life: Life
+) -> None:
+    """Send labels, and note that they were acknowledged."""
+    _, names, given = map(list, zip(*due, strict=True))
+    result = await acknowledged(
+        lambda: client.label("soak", names, given, key=key), life
+    )
+    if result.learned != len(due):
+        life.errors.append(f"labels: {result.results}")
+    life.told.update(names)
+
+
+async def killed(client: Any, server: Killable, life: Life) -> None:
+    """Kill the server, and wait until the next one answers."""
+    await asyncio.to_thread(server.kill)
+    life.kills += 1
+    await acknowledged(client.health, life)
 
 
 async def disturb(
@@ -226,6 +270,7 @@ async def disturb(
     start = until - seconds
     steps: list[tuple[float, str, Callable[[], Any]]] = [
         (0.1, "challenge", lambda: client.challenge("soak", "nb", "GaussianNB")),
+        (0.2, "challenge by delays", lambda: client.challenge("soak", "few", **FEW)),
         (0.3, "version", lambda: client.name_version("soak", "third")),
         (0.5, "promote", lambda: client.promote("soak", "nb")),
         (0.75, "roll back", lambda: client.roll_back("soak")),
@@ -238,20 +283,19 @@ async def disturb(
         if steps and share >= steps[0][0]:
             _, name, step = steps.pop(0)
             try:
-                # A kill may come in the middle of it: it is repeated, and done once.
+                # A kill may interrupt it: it is repeated, and takes effect once.
                 task = asyncio.create_task(step())
                 await asyncio.sleep(0.05 * rng.random())
-                await asyncio.to_thread(server.kill)
-                life.kills += 1
+                await killed(client, server, life)
                 await task
                 life.steps.append(name)
             except Exception as error:
                 life.errors.append(f"{name}: {type(error).__name__}: {error}")
         if time.monotonic() >= next_kill:
-            await asyncio.to_thread(server.kill)
-            life.kills += 1
+            await killed(client, server, life)
             next_kill = time.monotonic() + 4.0 + 8.0 * rng.random()
         await asyncio.sleep(0.1)
+    life.errors += [f"no time was left for: {name}" for _, name, _ in steps]
 
 
 async def live_with_challenger(server: Killable, seconds: float, clients: int) -> Life:
@@ -259,19 +303,24 @@ async def live_with_challenger(server: Killable, seconds: float, clients: int) -
     from rpnb.client import AsyncClient
 
     life = Life()
-    async with AsyncClient(server.address, retries=40, timeout=120) as client:
+    async with (
+        AsyncClient(server.address, retries=40, timeout=120) as client,
+        # It gives up before a killed server is back, so that requests are repeated.
+        AsyncClient(server.address, retries=4, timeout=120) as impatient,
+    ):
         await client.create(
             "soak",
             "RPNB",
             features=FEATURES,
             classes=CLASSES,
+            correct_class_mix=True,
             n_estimators=20,
             random_state=0,
         )
         until = time.monotonic() + seconds
         await asyncio.gather(
             disturb(client, server, seconds, until, life),
-            *(live(client, i, until, life) for i in range(clients)),
+            *(live(impatient, i, until, life) for i in range(clients)),
         )
         wait = time.monotonic() + 120.0
         while time.monotonic() < wait:
@@ -297,8 +346,8 @@ async def live_with_challenger(server: Killable, seconds: float, clients: int) -
 
 
 def verify(folder: Path, life: Life) -> list[str]:
-    """Return what was lost, learned twice, or is not what the log leads to."""
-    from rpnb.serve.snapshots import check
+    """Return problems: lost labels, duplicates, states that differ from a replay."""
+    from rpnb.serve.maintenance import check
 
     problems = [line for sound, line in check(folder) if not sound]
     log = sqlite3.connect(folder / "log.sqlite")
@@ -312,9 +361,11 @@ def verify(folder: Path, life: Life) -> list[str]:
     if len(set(labelled)) < len(labelled):
         problems.append("a row was labelled twice")
     names = dict(log.execute("SELECT seq, id FROM rows WHERE event IS NOT NULL"))
-    lost = life.told - {names[seq] for seq in labelled}
-    if lost:
-        problems.append(f"{len(lost)} labels that were acknowledged are lost")
+    found = {names[seq] for seq in labelled}
+    if life.told - found:
+        problems.append(f"{len(life.told - found)} acknowledged labels are lost")
+    if found - life.told:
+        problems.append(f"{len(found - life.told)} labels were never acknowledged")
     if learned != life.observed:
         problems.append(f"{learned} rows were observed, {life.observed} acknowledged")
     log.close()
@@ -322,7 +373,7 @@ def verify(folder: Path, life: Life) -> list[str]:
 
 
 def soak_with_challenger(seconds: float, clients: int) -> int:
-    """Run with a challenger; print what was seen."""
+    """Run with a challenger; print the outcome."""
     with tempfile.TemporaryDirectory() as folder:
         server = Killable(Path(folder))
         try:
@@ -330,13 +381,16 @@ def soak_with_challenger(seconds: float, clients: int) -> int:
         finally:
             server.stop()
         problems = verify(Path(folder), life) + life.errors
-    print(f"{seconds / 60.0:g} minutes, {clients} clients, {life.kills} kills")
+    print(
+        f"{seconds / 60.0:g} minutes, {clients} clients, {life.kills} kills, "
+        f"{life.repeated} requests repeated after a client gave up"
+    )
     print(f"steps: {', '.join(life.steps)}")
     print(
         f"labels acknowledged: {len(life.told)}, rows observed: {life.observed}, "
         f"rows never labelled: {life.never}"
     )
-    print(f"lost, learned twice, or not what the log leads to: {len(problems)}")
+    print(f"lost, learned twice, or different from a replay: {len(problems)}")
     for each in problems[:10]:
         print(each)
     return 1 if problems else 0

@@ -18,7 +18,7 @@ import rpnb
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
 _EXECUTOR = b"CoarseGrainedExecutorBackend"
-# Far more than starting takes on a busy machine.
+# Far longer than a start takes on a busy machine.
 _PATIENCE = 180.0
 
 
@@ -36,7 +36,7 @@ def environment() -> dict[str, str]:
 
 
 def free_port() -> int:
-    """Return a port of the loopback that nobody listens on."""
+    """Return a free port of the loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -49,11 +49,11 @@ class Cluster:
     Parameters
     ----------
     folder
-        For logs and the workers' files.
+        Folder for logs and the workers' files.
     workers
-        How many.
+        Number of workers.
     memory
-        Of a worker, as Spark writes it.
+        Memory of a worker, in Spark's notation.
     """
 
     def __init__(self, folder: Path, workers: int = 2, memory: str = "1g") -> None:
@@ -125,7 +125,7 @@ class Cluster:
             )
 
     def _wait(self, text: str, times: int) -> None:
-        """Wait until the master's log has a text so many times."""
+        """Wait until the master's log has a text a number of times."""
         log = self._folder / "master.log"
         until = time.monotonic() + _PATIENCE
         while log.read_text(errors="replace").count(text) < times:

@@ -2,18 +2,18 @@
 
     python tools/extra_environment.py spark .venv/spark benchmarks/spark_faults.py
 
-starts a cluster of a master and two workers on this machine. One query is left alone;
-the others are killed (SIGKILL) in triggers that are drawn at random, one kill each:
+starts a cluster of a master and two workers on this machine. One query is undisturbed;
+the others are killed (SIGKILL) in randomly chosen triggers, one kill each:
 
 * executor, worker: one of them, at a random moment while the trigger is learned;
 * driver, during a trigger: likewise;
 * driver, before the model is written: all is learned, the results are written;
 * driver, after the model is written, before Spark has noted that the trigger is done.
 
-What was killed is started again. A query is different if its model, that of any of its
-triggers, its results or the bad rows that it has set aside are not those of the query
-that was left alone, whose model is that of one process: to the bit. The exit code is 1
-if there is a difference, or a kill that did not hit the moment that it was meant for.
+Everything that was killed is restarted. A query counts as different unless its model,
+the models of all its triggers, its results and the bad rows set aside equal those of
+the undisturbed query, whose model is that of one process, to the bit. The exit code is
+1 if there is a difference, or a kill that missed its moment.
 """
 
 import argparse
@@ -56,7 +56,7 @@ SHORT_LIVED = {
 }
 # How long a trigger takes, until one was measured.
 _SECONDS = 4.0
-# Far more than anything here takes on a busy machine.
+# Far longer than anything here takes on a busy machine.
 _PATIENCE = 3600.0
 
 Kind = Literal["executor", "worker", "during", "before", "after"]
@@ -196,7 +196,7 @@ class Plan:
 
 
 def _done(folder: Path, trigger: int) -> Path:
-    """Return the file which says that the kill of a trigger is done."""
+    """Return the file that marks the kill of a trigger as done."""
     return folder / f"kill{trigger}.done"
 
 
@@ -241,7 +241,7 @@ def drive(master: str, folder: Path) -> None:
 
 
 def start_driver(master: str, folder: Path, *kills: Kill) -> subprocess.Popen[bytes]:
-    """Start `drive` in a process group of its own; kills are added to the plan."""
+    """Start `drive` in its own process group; kills are added to the plan."""
     plan = folder / "kills.json"
     known = json.loads(plan.read_text()) if plan.exists() else []
     plan.write_text(json.dumps([*known, *kills]))
@@ -279,7 +279,7 @@ class Outcome(NamedTuple):
     model: str
     """digest of the model file's"""
     saved: dict[str, Any]
-    """what the model file says of the query, but for its id"""
+    """the model file's record of the query, without its id"""
     results: list[dict[str, Any]]
     """lines, but for the times"""
     aside: list[int]

@@ -1,4 +1,4 @@
-"""A model of the rows per second of larger clusters, made of measured parts.
+"""A model of the rows per second of larger clusters, built from measured parts.
 
     python benchmarks/spark_throughput.py costs.json [--figure spark-throughput.svg]
 
@@ -11,8 +11,8 @@ rows on two workers. The model for W workers of one core adds up
   ⌈blocks / W⌉ one after the other;
 * the driver: statistics of every block received and learned, one after the other.
 
-What is sent over the network, which a single machine does not have, is counted with
-the given rate. The model is checked on one worker, from which nothing was taken.
+Transfers over the network, which a single machine does not have, are counted at the
+given rate. The model is checked on one worker, which was not used to build it.
 """
 
 import argparse
@@ -161,7 +161,7 @@ def draw(
         right.legend(fontsize=8, loc="lower left")
         for axes in (left, right):
             axes.spines[["top", "right"]].set_visible(False)
-    # The same bytes for the same numbers.
+    # The same numbers give the same bytes.
     with pyplot.rc_context({"svg.hashsalt": "throughput"}):
         date = {"Date": None} if path.suffix == ".svg" else None
         figure.savefig(path, metadata=date)

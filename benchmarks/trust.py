@@ -1,14 +1,14 @@
-"""How good the probabilities and prediction sets are, test then train.
+"""Quality of probabilities and prediction sets, test then train.
 
     python benchmarks/trust.py --data FOLDER --streams FOLDER [--rows N] [--peers]
 
 `--data` holds NAME.csv.gz, a header and the label last, whose rows are permuted once;
 `--streams` holds NAME.npz with X and y, in their own order. The mixture of Gaussians of
-the paper is drawn in addition. Each line has log-loss, Brier score and calibration
-error (ten bins) of the probabilities that were given before each row was learned: with
-the temperature K, with the best fixed one of K·2^g, g = −9 … 10 (by log-loss, in
-hindsight), and learned online; then coverage and mean size of the sets for a
-coverage of 0.9. `--peers` adds scikit-learn's GaussianNB and River's Hoeffding tree,
+the paper is drawn in addition. Each line has the log-loss, Brier score and calibration
+error (ten bins) of the probabilities predicted before each row was learned: with
+temperature K, with the best fixed temperature among K·2^g, g = −9 … 10 (by log-loss, in
+hindsight), and with a temperature learned online; then coverage and mean size of the 90
+% prediction sets. `--peers` adds scikit-learn's GaussianNB and River's Hoeffding tree,
 which take much longer. `--speed` prints instead µs of processor time per row of
 `predict_then_learn`, with the temperature fixed, learned, and learned with
 `return_proba`, and the ratios of the second and the third to the first: medians of
@@ -24,17 +24,18 @@ import numpy as np
 
 from pooled_accuracy import read_stream, read_table
 from rpnb import RPNBClassifier
+from rpnb.core.conformal import new_thresholds
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.passes.calibrated import empty_thresholds
 from rpnb.core.passes.engine import run_scored
 from rpnb.datasets.drawn import gaussian_mixture
-from rpnb.estimators.trust.sets import past_sets
+from rpnb.estimators.protocol import initialise
+from rpnb.estimators.trust.sets import following_sets
 
 _EPS = float(np.finfo(np.float64).eps)
 _BINS = 10
 _COVERAGE = 0.9
-# Beside the paper's 33 datasets and six streams that were drawn with a known drift: the
-# true Monk-2, and two streams of measurements.
+# Besides the paper's 33 datasets and six streams generated with a known drift: the true
+# Monk-2, and two streams of measurements.
 _FURTHER = {"monk_2_uci", "~elec2", "~weather"}
 
 
@@ -71,9 +72,9 @@ def softmax(scores: FloatArray, T: float) -> FloatArray:
 def scores_before(X: FloatArray, y: IntArray, M: int) -> FloatArray:
     """Return the scores (n, M) of rows before each was learned."""
     model = RPNBClassifier(temperature=None, random_state=0)
-    model._initialise(X.shape[1], np.arange(M))
+    initialise(model, X.shape[1], np.arange(M))
     out, labels = np.empty((len(y), M)), np.empty(len(y), np.int64)
-    run_scored(model._state, X, y, np.ones(1), 1, labels, out, empty_thresholds(len(y)))
+    run_scored(model._state, X, y, np.ones(1), 1, labels, out)
     return out
 
 
@@ -83,10 +84,9 @@ def rpnb_line(X: FloatArray, y: IntArray) -> tuple[list[Figures], float, float]:
     scores = scores_before(X, y, M)
     fixed = [figures_of(softmax(scores, 200.0 * 2.0**g), y) for g in range(-9, 11)]
     model = RPNBClassifier(random_state=0)
-    model._initialise(X.shape[1], np.arange(M))
-    P, thresholds = model._scored_then_learned(X, y, None)[1]
-    assert thresholds is not None
-    sets = past_sets(P, thresholds, _COVERAGE)
+    initialise(model, X.shape[1], np.arange(M))
+    _, P = model.predict_then_learn(X, y, return_proba=True)
+    sets = following_sets(P, y, new_thresholds(), _COVERAGE)
     covered = float(sets[np.arange(len(y)), y].mean())
     best = min(fixed, key=lambda figures: figures.log_loss)
     found = [fixed[9], best, figures_of(P, y)]
@@ -102,7 +102,7 @@ def naive_bayes(X: FloatArray, y: IntArray, M: int) -> FloatArray:
         if i > 0:
             with np.errstate(all="ignore"):
                 given = model.predict_proba(X[i : i + 1])[0]
-            # Of one row all variances are zero, and it gives NaN: nothing is known.
+            # After one row all variances are zero, and it returns NaN: no prediction.
             if np.isfinite(given).all():
                 P[i] = given
         model.partial_fit(X[i : i + 1], y[i : i + 1], classes=np.arange(M))
@@ -147,7 +147,7 @@ def print_speed(name: str, X: FloatArray, y: IntArray, repeats: int) -> None:
 
     def used(temperature: Any, proba: bool) -> float:
         model = RPNBClassifier(temperature=temperature, random_state=0)
-        model._initialise(X.shape[1], np.unique(y))
+        initialise(model, X.shape[1], np.unique(y))
         start = time.process_time()
         if proba:
             model.predict_then_learn(X, y, return_proba=True)
@@ -209,7 +209,7 @@ def main() -> None:
 
 
 def print_counts(which: str, lines: list[tuple[str, bool, bool]]) -> None:
-    """Print on how many lines the probabilities are as good as wished."""
+    """Print the number of lines whose probabilities are as good as required."""
     for wish, column in (
         ("log-loss at most 1.02 of the best temperature's", 1),
         ("calibration error at most 0.06", 2),

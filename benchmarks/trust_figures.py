@@ -1,17 +1,17 @@
-"""The pictures of the guide to probabilities, sets and reasons.
+"""Figures of the guide to probabilities, prediction sets and explanations.
 
-    python benchmarks/trust_figures.py docs/figures
+    python benchmarks/trust_figures.py docs/results/figures
 
 * trust-reliability.svg and trust-reliability-drift.svg: reliability diagrams with the
   temperature K and with "auto", of the digits of scikit-learn in a random order, and of
   a stream that drifts three times (LED);
-* trust-coverage.svg: the share of rows whose class is missed by their prediction set
-  along the same stream, with thresholds that adapt and with one that is fixed after a
-  quarter of it, and the share of wrong labels;
+* trust-coverage.svg: the share of rows whose class is not in their prediction set, over
+  the same stream, with adaptive thresholds and with one that is fixed after a quarter
+  of it, and the share of wrong labels;
 * trust-reasons.svg: a row of scikit-learn's wine data explained, and the importance of
   the features.
 
-What is drawn is printed, too.
+The figures' numbers are printed too.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from rpnb.report.charts.curves import Curve, curve_panel, make_plot
 from rpnb.report.charts.drawing import Drawing, beside
 from rpnb.report.charts.svg import standalone
 from rpnb.report.sections.calibration import reliability_panel
-from rpnb.report.sections.reasons import importance_panel, waterfall_panel
+from rpnb.report.sections.row_reasons import importance_panel, waterfall_panel
 
 _COVERAGE, _ROWS, _PART = 0.9, 20_000, 500
 
@@ -72,7 +72,7 @@ def drifting() -> tuple[FloatArray, Any]:
 
 
 def coverage() -> Drawing:
-    """Return the share of rows that are missed, in parts of a stream that drifts."""
+    """Return the share of missed rows, in parts of a stream that drifts."""
     X, y = drifting()
     adapted = RPNBClassifier(random_state=0)
     labels, sets = adapted.predict_set_then_learn(
@@ -83,7 +83,7 @@ def coverage() -> Drawing:
         "adaptive sets": ~covered,
         "fixed threshold": ~_fixed_sets(X, y),
         "labels": labels != y,
-        "wished": np.full(_ROWS, 1.0 - _COVERAGE),
+        "target": np.full(_ROWS, 1.0 - _COVERAGE),
     }
     rows = np.arange(_PART, _ROWS + 1.0, _PART)
     curves = []
@@ -104,9 +104,9 @@ def coverage() -> Drawing:
 
 
 def _fixed_sets(X: FloatArray, y: Any) -> BoolArray:
-    """Return which rows are covered by sets whose threshold was fixed beforehand.
+    """Return which rows are covered by sets whose threshold was fixed in advance.
 
-    It is the one that covers the wished share of the first quarter of the stream.
+    It is the one that covers the target share of the first quarter of the stream.
     """
     model = RPNBClassifier(random_state=0)
     _, P = model.predict_then_learn(X, y, classes=np.unique(y), return_proba=True)

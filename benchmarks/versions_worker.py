@@ -1,6 +1,7 @@
-"""What `bench_versions.py` asks of a version of rpnb; see peers/workers/serving.py.
+"""What scripts that compare versions ask of one version of rpnb.
 
-Run by the interpreter of that version: nothing here may be newer than the oldest one.
+The interpreter of that version runs it, so it uses only what the oldest version has.
+The loop around the jobs is in peers/workers/serving.py.
 """
 
 import time
@@ -14,7 +15,7 @@ Reply = dict[str, Any]
 
 #: Rows learned before single rows are measured, and single rows of one measurement.
 BEFORE, SINGLE = 1000, 500
-# The rows in use, and by learner the models that the jobs go on with.
+# The current rows, and the models of the jobs by learner.
 _rows: dict[str, Any] = {}
 _models: dict[tuple[str, str], Any] = {}
 
@@ -38,6 +39,16 @@ def learn(library: Any, request: Request) -> Reply:
     seconds = time.process_time() - start
     _models["all", request["learner"]] = model
     return {"seconds": seconds / len(y), "mistakes": int(np.sum(labels != y))}
+
+
+def score(library: Any, request: Request) -> Reply:
+    """Predict, then learn all rows with a new model; return what it predicted."""
+    model = _new("rpnb", request["learner"], random_state=request["seed"])
+    labels, P = model.predict_then_learn(
+        _rows["X"], _rows["y"], classes=_rows["classes"], return_proba=True
+    )
+    np.savez(request["output"], labels=labels, P=P)
+    return {}
 
 
 def predict(library: Any, request: Request) -> Reply:
@@ -97,7 +108,14 @@ def river(library: Any, request: Request) -> Reply:
     return {"seconds": seconds / len(rows), "mistakes": mistakes}
 
 
-JOBS = {"load": load, "learn": learn, "predict": predict, "one": one, "river": river}
+JOBS = {
+    "load": load,
+    "learn": learn,
+    "score": score,
+    "predict": predict,
+    "one": one,
+    "river": river,
+}
 
 
 def _new(module: str, learner: str, **parameters: Any) -> Any:

@@ -15,11 +15,11 @@ class Workload(NamedTuple):
     X: FloatArray
     y: np.ndarray
     stand_in: bool
-    """whether drawn data of the same shape stand for the named dataset"""
+    """whether generated data of the same shape replace the named dataset"""
 
 
 def paper_stream(name: str, seed: int = 0) -> Workload:
-    """Return a dataset of the paper, permuted; one of its shape if it is not here."""
+    """Return a permuted dataset of the paper, or generated rows of its shape."""
     facts = datasets.describe(name)
     try:
         data = datasets.load(name, reading="paper")

@@ -26,10 +26,10 @@ def _parser() -> argparse.ArgumentParser:
         description="Give rpnb and other libraries the same rows in the same order, "
         "each row predicted before it is learned, on one thread, and compare rows per "
         "second, error, size of the model and memory. Every library runs in a process "
-        "of its own, in interleaved rounds. Without options this needs neither "
-        "network nor other libraries.",
+        "with its own environment, in interleaved rounds. Without options this needs "
+        "neither network nor other libraries.",
         epilog="Rows per second are of processor time, from making the model to the "
-        "last row learned; rows are converted beforehand to the form of each library "
+        "last row learned; rows are converted in advance to the form of each library "
         "(arrays, dictionaries, MOA's instances, text lines). A learner that would "
         "need longer than --seconds gets the first rows only, and the table says how "
         "many.",
@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scale",
         action="store_true",
-        help="standardise features beforehand by the rows up to each, for all learners",
+        help="standardise features in advance by the rows up to each, for all learners",
     )
     parser.add_argument(
         "--no-memory",
@@ -136,7 +136,7 @@ def _run_peers(arguments: argparse.Namespace) -> int:
     from peers.worker_process import WorkerError
     from rpnb.cli import CommandError
     from rpnb.datasets import DatasetError
-    from rpnb.report.tables import to_text
+    from rpnb.report.table_text import to_text
 
     plan = _plan(arguments)
     try:
@@ -209,7 +209,7 @@ def _run_growth(arguments: argparse.Namespace) -> int:
     from peers.charts import growth_chart
     from peers.growth import measure_growth, panels, table
     from peers.text_tables import write_growth
-    from rpnb.report.tables import to_text
+    from rpnb.report.table_text import to_text
 
     points = measure_growth(arguments.repeat, say=_say)
     shown = table(points)

@@ -19,7 +19,7 @@ from peers.statistics import fit_power_law, spread
 from peers.text_tables import three_digits
 from rpnb import RPNBClassifier
 from rpnb.datasets.streams import mixture
-from rpnb.report.tables import TextTable
+from rpnb.report.table_text import TextTable
 
 
 @dataclass(frozen=True, slots=True)

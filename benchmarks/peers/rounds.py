@@ -45,7 +45,7 @@ class Plan:
     limit
         Seconds of processor time that a run may take.
     scale
-        Whether features are standardised beforehand by the rows up to each.
+        Whether features are standardised in advance by the rows up to each.
     memory
         Whether to measure the sizes of models, which takes one new process each.
     """

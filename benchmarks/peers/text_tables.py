@@ -9,9 +9,9 @@ from peers.peers import PEERS
 from peers.rounds import Outcome
 from peers.summary import LearnerSummary
 from rpnb.report.charts.drawing import Drawing
-from rpnb.report.files import chart_files, write_files
 from rpnb.report.html import slug
-from rpnb.report.tables import DASH, TextTable, to_csv, to_markdown
+from rpnb.report.table_text import DASH, TextTable, to_csv, to_markdown
+from rpnb.report.written_files import chart_files, write_files
 
 _HEADER = (
     "library",

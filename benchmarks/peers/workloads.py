@@ -9,7 +9,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.datasets import streams
-from rpnb.datasets.records import DatasetError
+from rpnb.datasets.dataset import DatasetError
 
 
 @dataclass(frozen=True, slots=True)

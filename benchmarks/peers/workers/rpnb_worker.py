@@ -14,7 +14,7 @@ def version() -> str:
 
 
 def prepare(learner: str, X: np.ndarray, y: np.ndarray, M: int) -> Any:
-    """Return the arrays, and the classes, which are declared beforehand."""
+    """Return the arrays, and the classes, which are declared in advance."""
     return X, y, np.arange(M)
 
 
