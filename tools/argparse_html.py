@@ -1,4 +1,4 @@
-"""The arguments of a command, from its parser, as HTML for the documentation site."""
+"""Reference of a command line as HTML, from its parser, for the documentation."""
 
 import argparse
 import re
@@ -54,7 +54,7 @@ def command_reference(parser: argparse.ArgumentParser) -> str:
 
 
 def _names(action: argparse.Action) -> str:
-    """Return an argument as it is typed, with what follows it."""
+    """Return an argument with its values, as typed."""
     if action.choices is not None:
         value = "{" + ", ".join(map(str, action.choices)) + "}"
     elif action.nargs == 0:
@@ -75,5 +75,5 @@ def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
 
 
 def _text(text: str) -> str:
-    """Return plain text as HTML, with what stands in backquotes as code."""
+    """Return plain text as HTML, with text in backquotes as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))

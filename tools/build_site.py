@@ -1,9 +1,8 @@
 """Build the documentation site into site/, strictly. Run: python tools/build_site.py.
 
-Zensical's strict mode fails on links, anchors and references that lead nowhere. Two
-things that it lets pass fail here: warnings about docstrings (a documented parameter
-that does not exist), and pages that would ask another host for a script, a style, a
-font or an image.
+Zensical's strict mode fails on broken links, anchors and references. This tool also
+fails on warnings about docstrings (such as a documented parameter that does not exist),
+and on pages that load a script, a style, a font or an image from another host.
 """
 
 import os
@@ -17,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "site"
 _DOCSTRING_WARNING = re.compile(r"^(griffe|mkdocs\w*)\b.*$", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-#: What a browser loads by itself, as opposed to links that a reader follows.
+#: Resources that a browser loads by itself, unlike links.
 _LOADED = re.compile(
     r"<(?:script|img|iframe|source|video|audio)\b[^>]*\bsrc=[\"']?((?:https?:)?//[^\"'\s>]+)"
     r"|<link\b(?=[^>]*\brel=[\"']?(?:stylesheet|preconnect|preload|icon))"
@@ -31,7 +30,7 @@ def main() -> int:
     """Build, check, and return the exit code."""
     shutil.rmtree(SITE, ignore_errors=True)
     zensical = Path(sys.executable).parent / "zensical"
-    done = subprocess.run(  # noqa: S603 - the words are our own
+    done = subprocess.run(  # noqa: S603 - a fixed command
         [zensical, "build", "--strict", "--clean"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT / "tools")},
@@ -52,7 +51,7 @@ def main() -> int:
 
 
 def loaded_from_elsewhere(site: Path) -> list[str]:
-    """Return what the pages and styles of a site would load from another host."""
+    """Return the resources that pages and styles load from other hosts."""
     found = []
     for path in sorted([*site.rglob("*.html"), *site.rglob("*.css")]):
         for match in _LOADED.finditer(path.read_text(encoding="utf-8")):

@@ -13,12 +13,12 @@ from rattler_build.tool_config import PlatformConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 PLATFORMS = ("linux-64", "linux-aarch64", "osx-64", "osx-arm64")
-#: What conda-forge's own settings would say.
+#: Variants as in the settings of conda-forge.
 VARIANTS = {"python": ["3.12.* *_cpython"], "c_stdlib": ["sysroot"]}
 
 
 def rendered(platform: str) -> set[str]:
-    """Return what a package for a platform needs at run time."""
+    """Return the run-time requirements of the package for a platform."""
     recipe = Stage0Recipe.from_file(ROOT / "recipe" / "recipe.yaml")
     variants = recipe.render(
         VariantConfig(VARIANTS),

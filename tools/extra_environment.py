@@ -1,7 +1,8 @@
-"""Run Python where an extra of this package is installed, which this one lacks.
+"""Run Python in another environment, in which an extra of this package is installed.
 
-The environment sees the packages of this one, so that only the extra and what it needs
-besides is installed, once. Without Java or a registry there is nothing to run.
+That environment also sees the packages of the current one, so that only the extra and
+its missing dependencies are installed, once. Without a package registry, or Java if the
+extra needs it, nothing runs.
 
     python tools/extra_environment.py spark .venv/spark -m pytest tests/spark
 """
@@ -31,14 +32,14 @@ def wanted(extra: str) -> list[str]:
 
 
 def make(folder: Path, requirements: Sequence[str]) -> str | None:
-    """Make the environment unless it is there; return why it cannot be made, if so."""
+    """Create the environment if it is missing; return why that is impossible, if so."""
     stamp = folder / "installed.txt"
     if stamp.exists() and stamp.read_text() == "\n".join(requirements):
         return None
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder, symlinks=True)
     python = folder / "bin" / "python"
-    own = subprocess.run(  # noqa: S603 - the interpreter just made
+    own = subprocess.run(  # noqa: S603 - the new interpreter
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
         capture_output=True,
         text=True,
@@ -52,18 +53,18 @@ def make(folder: Path, requirements: Sequence[str]) -> str | None:
     )
     if install.returncode:
         if any(sign in install.stderr for sign in OUT_OF_REACH):
-            return f"no registry is in reach to install {', '.join(requirements)} from"
+            return f"no registry is reachable to install {', '.join(requirements)} from"
         raise SystemExit(install.stderr)
     stamp.write_text("\n".join(requirements))
     return None
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the environment of an extra and run Python in it."""
+    """Create the environment of an extra and run Python in it."""
     extra, folder, *words = arguments
     has_java = shutil.which("java") is not None or "JAVA_HOME" in os.environ
     if extra in NEEDS_JAVA and not has_java:
-        print(f"skipped: {extra} needs Java, which is not here")
+        print(f"skipped: {extra} needs Java, which is not installed")
         return 0
     home = Path(folder).absolute()
     reason = make(home, wanted(extra))

@@ -1,4 +1,4 @@
-"""Let a virtual environment see the packages of this one.
+"""Make the packages of this environment visible in another one.
 
 Run: python tools/link_environment.py FOLDER, where FOLDER is the other environment.
 """
@@ -13,12 +13,12 @@ def main() -> int:
     """Write a .pth file into the other environment."""
     interpreter = Path(sys.argv[1]).absolute() / "bin" / "python"
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    other = subprocess.run(  # noqa: S603 - a command of our own
+    other = subprocess.run(  # noqa: S603 - a fixed command
         [interpreter, "-c", code], capture_output=True, text=True, check=True
     )
     own = sysconfig.get_path("purelib")
     beside = Path(other.stdout.strip()) / "beside.pth"
-    # Only the path: what .pth files there add, such as this package, stays out.
+    # Only the path: the .pth files in it, such as that of this package, are not read.
     beside.write_text(f"{own}\n", encoding="utf-8")
     return 0
 

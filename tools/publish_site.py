@@ -1,10 +1,10 @@
-"""Add a built documentation site to the folder that holds all versions of it.
+"""Add a built documentation site to the folder of all versions.
 
     python tools/publish_site.py site pages 0.2.0
 
-`pages` is a checkout of the branch that is served. Each version has a folder there;
-`stable` is a copy of the newest release, and the start page leads to it, or to `dev`
-while there is no release. The menu of versions reads `versions.json`, in the format
+`pages` is a checkout of the branch that is served, with a folder for each version.
+`stable` is a copy of the newest release; the start page redirects to it, or to `dev` as
+long as there is no release. The menu of versions reads `versions.json`, in the format
 of mike.
 """
 
@@ -27,7 +27,7 @@ _START = """<!doctype html>
 
 
 def publish(site: Path, pages: Path, version: str) -> None:
-    """Put a site into `pages` as a version, in place of an older copy of it."""
+    """Copy a site to `pages` as a version, replacing an older copy."""
     if version != DEVELOPMENT and not _RELEASE.fullmatch(version):
         raise ValueError(f"version must be 'dev' or like '0.2.0', got {version!r}")
     if not (site / "index.html").is_file():
@@ -43,12 +43,12 @@ def publish(site: Path, pages: Path, version: str) -> None:
     (pages / "versions.json").write_text(_menu(pages, releases), encoding="utf-8")
     target = STABLE if releases else DEVELOPMENT
     (pages / "index.html").write_text(_START.format(target=target), encoding="utf-8")
-    # Folders whose names begin with an underscore are served too.
+    # Otherwise folders that begin with an underscore would not be served.
     (pages / ".nojekyll").touch()
 
 
 def _menu(pages: Path, releases: list[str]) -> str:
-    """Return what the menu of versions shows: the newest release comes first."""
+    """Return the menu of versions as JSON, newest release first."""
     entries = [
         {"version": name, "title": name, "aliases": [STABLE] if place == 0 else []}
         for place, name in enumerate(releases)
@@ -59,12 +59,12 @@ def _menu(pages: Path, releases: list[str]) -> str:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """Return a version as numbers: 0.10.0 comes after 0.9.0."""
+    """Return a version as numbers, so that 0.10.0 sorts after 0.9.0."""
     return tuple(map(int, version.split(".")))
 
 
 def _replace(source: Path, target: Path) -> None:
-    """Copy a folder to a place; what was there is removed."""
+    """Copy a folder, replacing the target."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)
 

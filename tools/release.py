@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Files that name the version, and where in them.
+#: Files that contain the version, and patterns to find it.
 PLACES = {
     "src/rpnb/_version.py": r'^__version__ = "(.+)"$',
     "CITATION.cff": r"^version: (.+)$",
@@ -42,7 +42,7 @@ def newest_section(changelog: str) -> Section:
 
 
 def named_versions(root: Path) -> dict[str, str]:
-    """Return the version that each file names; "" where a file names none."""
+    """Return the version in each file, "" if a file has none."""
     named = {}
     for name, pattern in PLACES.items():
         text = (root / name).read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ def named_versions(root: Path) -> dict[str, str]:
 
 
 def problems(root: Path, tag: str | None = None) -> list[str]:
-    """Return what keeps a tree from being released, under a tag if one is given."""
+    """Return the problems that prevent a release, under a tag if one is given."""
     named = named_versions(root)
     version = named["src/rpnb/_version.py"]
     found = [

@@ -1,11 +1,11 @@
-"""What the documentation site adds to Markdown. Used by mkdocs.yml.
+"""Markdown extension of the documentation site, used by mkdocs.yml.
 
 - Formulas between dollar signs, `$x$` in a line or `$$x$$` as a paragraph, become
   MathML when the site is built: browsers show it without scripts or fonts.
-- A line `<!-- include: FILE -->` is replaced by a file of the repository, whose links
-  into `docs/` are made to fit.
-- A block of the language `argparse` names a command (`rpnb run`) and becomes its usage
-  and a table of its arguments, taken from the parser itself.
+- A line `<!-- include: FILE -->` is replaced by a file of the repository, with its
+  links into `docs/` adjusted.
+- A code block of the language `argparse` names a command (`rpnb run`) and becomes a
+  table of its arguments, taken from its parser.
 """
 
 import re
@@ -35,9 +35,9 @@ def to_mathml(formula: str, display: str) -> str:
 
     mathml: str = convert(formula, display=display)
     ElementTree.fromstring(mathml)  # noqa: S314 - our own formula; fails if malformed
-    # A command that the converter does not know comes out as text.
+    # An unknown command would appear as text.
     if "\\" in mathml:
-        raise ValueError(f"LaTeX that has no MathML: {formula}")
+        raise ValueError(f"LaTeX without a MathML equivalent: {formula}")
     return mathml
 
 
@@ -54,7 +54,7 @@ class _Formula(InlineProcessor):
 
 
 class _Include(Preprocessor):
-    """Files of the repository that are pages of the site as well."""
+    """Includes files of the repository as pages of the site."""
 
     def run(self, lines: list[str]) -> list[str]:
         out: list[str] = []
@@ -84,12 +84,12 @@ class SiteExtension(Extension):
 
 
 def makeExtension(**options: Any) -> SiteExtension:
-    """Return the extension: the name by which Markdown asks for it."""
+    """Return the extension; Markdown calls this function."""
     return SiteExtension(**options)
 
 
 def argparse_fence(source: str, *_: Any, **__: Any) -> str:
-    """Return a command's reference as HTML: the format of blocks `argparse`."""
+    """Return the reference of a command as HTML, for `argparse` blocks."""
     from rpnb.cli import _parser
 
     return command_reference(find_command(_parser(), source))

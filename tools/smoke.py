@@ -1,6 +1,6 @@
-"""A first use of an installed package: learn, predict, save, load, on data at hand.
+"""Smoke test of an installed package: learn, predict, save and load.
 
-Prints a digest of all results, the same on every machine and for every Python.
+Prints a digest of all results, which is the same on every machine and Python version.
 
     python tools/smoke.py
 """

@@ -1,9 +1,9 @@
-"""Build wheels, repair them, and use them in fresh environments without a compiler.
+"""Build and repair wheels, and test them in new environments without a compiler.
 
-One wheel is for Python 3.11, one for 3.12 and all later versions. Each interpreter
-gets its own environment with the wheel and what it needs; there, `smoke.py` must print
-the same digest everywhere, for every level of instructions. The interpreters are this
-one, those given, or with --all every one of 3.11 or later that is here.
+One wheel is for Python 3.11, another for 3.12 and all later versions. Each wheel is
+installed in a new environment for each interpreter, in which `smoke.py` must print the
+same digest for every instruction set. The interpreters are the given ones, by default
+the current one; --all adds every installed one from 3.11 on.
 
     python tools/wheels.py [--output dist] [--all] [PYTHON ...]
 """
@@ -19,13 +19,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# The first version whose wheel serves all later ones.
+# First version whose wheel works for all later ones.
 STABLE = (3, 12)
 LEAST, BEYOND = (3, 11), (3, 15)
 
 
 def call(words: Sequence[str | Path], **variables: str) -> str:
-    """Run a command; return what it prints."""
+    """Run a command; return its output."""
     done = subprocess.run(  # noqa: S603 - commands of this file
         [str(word) for word in words],
         cwd=ROOT,
@@ -38,7 +38,7 @@ def call(words: Sequence[str | Path], **variables: str) -> str:
 
 
 def version_of(python: str) -> tuple[int, int] | None:
-    """Return the version of an interpreter, None if it is none."""
+    """Return the version of an interpreter; None if it does not run."""
     code = "import sys; print(*sys.version_info[:2])"
     try:
         done = subprocess.run(  # noqa: S603 - an interpreter of this machine
@@ -51,7 +51,7 @@ def version_of(python: str) -> tuple[int, int] | None:
 
 
 def interpreters(given: Sequence[str], everyone: bool) -> dict[tuple[int, int], str]:
-    """Return an interpreter for each version, in their order."""
+    """Return an interpreter for each version, in order."""
     names = list(given) or [sys.executable]
     if everyone:
         names += [f"python3.{minor}" for minor in range(11, 15)]
@@ -67,7 +67,7 @@ def interpreters(given: Sequence[str], everyone: bool) -> dict[tuple[int, int], 
 
 
 def build(python: str, output: Path) -> Path:
-    """Build a wheel with an interpreter, and repair it; return where it is."""
+    """Build a wheel with an interpreter, and repair it; return its path."""
     with tempfile.TemporaryDirectory() as folder:
         environment = Path(folder) / "environment"
         call([python, "-m", "venv", environment])
@@ -75,7 +75,7 @@ def build(python: str, output: Path) -> Path:
         pip = [python_here, "-m", "pip", "--quiet"]
         call([*pip, "install", "--upgrade", "pip>=25.1"])
         if python == sys.executable:
-            # This environment has all that building needs, and the objects of `make`.
+            # This environment has all build requirements, and the objects of `make`.
             pip_here = [python, "-m", "pip", "--quiet"]
             settings = (
                 "--no-build-isolation",
@@ -98,18 +98,18 @@ def build(python: str, output: Path) -> Path:
 
 
 def use(python: str, wheel: Path) -> set[str]:
-    """Install a wheel in a fresh environment, and use it; return the digests."""
+    """Test a wheel in a new environment; return the digests."""
     with tempfile.TemporaryDirectory() as folder:
         own = Path(folder) / "bin" / "python"
         call([python, "-m", "venv", folder])
         call([own, "-m", "pip", "--quiet", "install", wheel])
-        # Nothing but the environment is in reach: no compiler, no checkout.
+        # Only the environment is on the path: no compiler, no checkout.
         alone = {"PATH": str(own.parent), "PYTHONPATH": ""}
         code = "from rpnb._core._processor import supported_levels as s; print(*s())"
         digests = set()
         for level in call([own, "-I", "-c", code], **alone).split():
-            said = call([own, ROOT / "tools" / "smoke.py"], RPNB_LEVEL=level, **alone)
-            found = re.search(r"level (\w+), digest (\w+)", said)
+            output = call([own, ROOT / "tools" / "smoke.py"], RPNB_LEVEL=level, **alone)
+            found = re.search(r"level (\w+), digest (\w+)", output)
             assert found is not None
             assert found[1] == level
             digests.add(found[2])
@@ -120,10 +120,12 @@ def use(python: str, wheel: Path) -> set[str]:
 
 
 def main() -> int:
-    """Build the wheels and use them with every interpreter."""
+    """Build the wheels and test them with every interpreter."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", type=Path, default=ROOT / "dist")
-    parser.add_argument("--all", action="store_true", help="every interpreter here")
+    parser.add_argument(
+        "--all", action="store_true", help="every installed interpreter"
+    )
     parser.add_argument("pythons", nargs="*", metavar="PYTHON")
     arguments = parser.parse_args()
     found = interpreters(arguments.pythons, arguments.all)
@@ -136,7 +138,7 @@ def main() -> int:
             size = wheels[kind].stat().st_size / 1e6
             print(f"{wheels[kind].name}: {size:.1f} MB", flush=True)
         digests |= use(python, wheels[kind])
-        print(f"Python {version[0]}.{version[1]}: used, without a compiler", flush=True)
+        print(f"Python {version[0]}.{version[1]}: works without a compiler", flush=True)
     print(f"{len(digests)} digest(s) of {len(found)} versions: {', '.join(digests)}")
     return 0 if len(digests) == 1 else 1
 

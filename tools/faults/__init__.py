@@ -1,8 +1,8 @@
-"""Kills while files are written, and disks that are full: what is left must be whole.
+"""Kill processes that write files, and fill disks: files must stay complete.
 
-`python -m faults kills 1000` kills processes that save models, run `rpnb run` and run
+`python -m faults kills 1000` kills processes that save models, run `rpnb run` or run
 `rpnb paper`, at random moments. `python -m faults full` lets the disk be full after
-every so many bytes. Both as this user and, if that is root, as another one as well.
+more and more bytes. Both run as the current user and, if that is root, as another one.
 
-Processes are forked from this one, where everything is imported and compiled.
+Processes are forked from this one, in which everything is imported.
 """

@@ -1,4 +1,4 @@
-"""`python -m faults`: kills, and full disks; exit code 1 if a file is lost or torn."""
+"""`python -m faults`: kills and full disks; exit code 1 if a file is lost or torn."""
 
 import argparse
 import secrets
@@ -11,7 +11,7 @@ from faults.scenarios import MAKERS
 
 
 def main() -> int:
-    """Run the faults that are asked for."""
+    """Run the requested faults."""
     parser = argparse.ArgumentParser(prog="faults", description=faults.__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     killing = commands.add_parser("kills", help="kill processes while they write")

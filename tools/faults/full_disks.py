@@ -1,4 +1,4 @@
-"""Disks that are full after ever more bytes."""
+"""Disks that are full after more and more bytes."""
 
 import os
 import resource
@@ -25,28 +25,28 @@ from faults.scenarios import (
     who,
 )
 
-#: Bytes of the small file system.
+#: Size of the small file system in bytes.
 SMALL = 1 << 20
 
 
 def full(steps: int) -> int:
-    """Let the disk be full after ever more bytes; print counts; return the exit code.
+    """Let the disk be full after more and more bytes; return the exit code.
 
-    By the limit of a process on the size of its files, and on a small file system where
-    mounting is allowed.
+    By limiting the size of files of a process and, if mounting is allowed, on a small
+    file system.
     """
     scenarios = [saving(), running(), studying(workers=False), reporting()]
     other = other_user()
     users = [None] if other is None else [None, other]
     if other is None:
-        print("as this user only: to be another one takes root", flush=True)
+        print("only as this user: running as another one needs root", flush=True)
     wrong = 0
     for scenario in scenarios:
         for user in users:
             wrong += _by_limits(scenario, user, steps)
     small = _mounted()
     if small is None:
-        print("no small file system: mounting takes root, and must be allowed")
+        print("no small file system: mounting needs root")
         return 1 if wrong else 0
     try:
         for scenario in scenarios:
@@ -59,7 +59,7 @@ def full(steps: int) -> int:
 
 
 def _by_limits(scenario: Scenario, user: int | None, steps: int) -> int:
-    """Write where files may have so many bytes only; return how often it was wrong."""
+    """Write with limits on the size of files; return the number of failures."""
     with new_folder() as place:
         scenario.prepare(place)
         scenario.write(place)
@@ -90,7 +90,7 @@ def _by_limits(scenario: Scenario, user: int | None, steps: int) -> int:
 def _fill(
     scenario: Scenario, place: Path, user: int | None, work: Callable[[], int]
 ) -> tuple[int, list[str]]:
-    """Write to a disk that is full at some byte; return exit code and what is wrong."""
+    """Write to a disk that becomes full; return the exit code and the problems."""
     give_to(user, place)
     before = _files(place)
     records = records_in(place / RESULTS)
@@ -123,7 +123,7 @@ def _files(place: Path) -> dict[str, bytes]:
 
 
 def _mounted() -> Path | None:
-    """Return a small file system of its own, None where that is not allowed."""
+    """Mount a small file system; return its path, None if that is not allowed."""
     if shutil.which("mount") is None or os.getuid() != 0:
         return None
     place = Path(tempfile.mkdtemp(prefix="rpnb-faults-"))
@@ -139,7 +139,7 @@ def _mounted() -> Path | None:
 def _on_small_file_system(
     scenario: Scenario, user: int | None, small: Path, steps: int
 ) -> int:
-    """Write to a file system that has ever less room; return how often it was wrong."""
+    """Write to a file system with less and less room; return the number of failures."""
     place = small / "place"
     wrong = refused = 0
     with new_folder() as elsewhere:

@@ -1,4 +1,4 @@
-"""Kills at random moments while files are written."""
+"""Kill processes at random moments while they write files."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ from faults.scenarios import (
 
 @dataclass
 class Tally:
-    """How many files were looked at after kills, and what they were."""
+    """Counts of kills and of the files found after them."""
 
     kills: int = 0
     ended: int = 0
@@ -36,17 +36,17 @@ class Tally:
 
 
 def kills(count: int, seed: int, names: list[str]) -> int:
-    """Kill so many processes; print counts, and return the exit code."""
+    """Kill `count` processes; print counts, and return the exit code."""
     rng = np.random.default_rng(seed)
     print(f"{count} kills, seed {seed}", flush=True)
     scenarios = [make() for name in names for make in MAKERS[name]]
     other = other_user()
     if other is None:
-        print("as this user only: to be another one takes root", flush=True)
+        print("only as this user: running as another one needs root", flush=True)
     total = sum(scenario.share for scenario in scenarios)
     lost = done = 0
     for number, scenario in enumerate(scenarios):
-        # What is left of the count, so that all of them add up to it.
+        # A share of the remaining count, so that all add up to it.
         wanted = round((count - done) * scenario.share / total)
         total -= scenario.share
         if number == len(scenarios) - 1:
@@ -77,7 +77,7 @@ def _kill_many(
         with new_folder() as place:
             scenario.prepare(place)
             give_to(user, place)
-            # Several kills in a row in one folder, as a crash loop would.
+            # Several kills in one folder, like a crash loop.
             for _ in range(min(5, wanted - tally.kills)):
                 after = float(rng.uniform(0.0, 1.2 * scenario.seconds))
                 _kill_one(scenario, place, after, user, tally)
@@ -88,7 +88,7 @@ def _kill_many(
 def _kill_one(
     scenario: Scenario, place: Path, after: float, user: int | None, tally: Tally
 ) -> None:
-    """Start to write, kill after some time, and look at what is there."""
+    """Start to write, kill after some time, and check the files."""
 
     def work() -> int:
         code = scenario.write(place)
@@ -115,7 +115,7 @@ def _kill_one(
     for name in scenario.outputs:
         _look_at(scenario, place, name, tally)
     if not records <= records_in(place / RESULTS):
-        tally.torn.append(f"{scenario.name}: records that were there are lost")
+        tally.torn.append(f"{scenario.name}: earlier records are lost")
 
 
 def _look_at(scenario: Scenario, place: Path, name: str, tally: Tally) -> None:
@@ -136,7 +136,7 @@ def _look_at(scenario: Scenario, place: Path, name: str, tally: Tally) -> None:
 
 
 def _finish(scenario: Scenario, place: Path, user: int | None, tally: Tally) -> None:
-    """Write once more, without a kill: all is new, and nothing is left of before."""
+    """Write once more without a kill: all files must be new, none left over."""
     number = in_child(lambda: scenario.write(place), user)
     code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
     if code != 0:
@@ -147,4 +147,4 @@ def _finish(scenario: Scenario, place: Path, user: int | None, tally: Tally) -> 
         if name != RESULTS and not scenario.is_new(name, content):
             tally.torn.append(f"{scenario.name}: after the kills, {name} is not new")
     for path in place.rglob("*.tmp"):
-        tally.torn.append(f"{scenario.name}: {path.name} is left for good")
+        tally.torn.append(f"{scenario.name}: {path.name} is left over")

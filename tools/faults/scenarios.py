@@ -1,4 +1,4 @@
-"""What writes files, and how its files are told to be whole."""
+"""Scenarios that write files, with checks that the files are complete."""
 
 import contextlib
 import io
@@ -13,12 +13,12 @@ from unittest.mock import patch
 
 import numpy as np
 
-import rpnb.report.files as report_files
+import rpnb.report.written_files as report_files
 import rpnb.study.run as study_run
 from rpnb import RPNBClassifier
 from rpnb.cli import main as rpnb
-from rpnb.study.records import read
-from rpnb.study.workers import Workers
+from rpnb.study.run_records import read
+from rpnb.study.worker_pool import Workers
 
 OLD = "as it was\n"
 ROWS = "a,b,kind\n" + "".join(f"{i % 7},{i % 3}.5,{i % 2}\n" for i in range(300))
@@ -33,29 +33,29 @@ _PAPER = (
 
 @dataclass
 class Scenario:
-    """Something that writes files, and how its files are told to be whole."""
+    """A function that writes files, and a check that they are complete."""
 
     name: str
     prepare: Callable[[Path], None]
-    """prepare(place) makes the files of before in a folder"""
+    """prepare(place) writes the old files to a folder"""
     write: Callable[[Path], int]
-    """write(place) writes the files anew, and returns an exit code"""
+    """write(place) replaces the files and returns an exit code"""
     is_new: Callable[[str, bytes], bool]
-    """is_new(name, content) returns whether that is a whole new file"""
+    """is_new(name, content) returns whether the file is new and complete"""
     outputs: tuple[str, ...]
     seconds: float
-    """about how long writing takes"""
+    """approximate duration of writing"""
     again: bool = False
-    """whether to write again and again until the process is killed"""
+    """whether to repeat writing until the process is killed"""
     share: float = 1.0
-    """of all kills"""
+    """share of all kills"""
     any_user: bool = True
-    """whether others than this user can do it"""
+    """whether other users can run it"""
 
 
 @contextlib.contextmanager
 def new_folder() -> Iterator[Path]:
-    """Return a folder that is removed with all that is in it."""
+    """Yield a temporary folder."""
     place = Path(tempfile.mkdtemp(prefix="rpnb-faults-"))
     try:
         yield place
@@ -64,9 +64,9 @@ def new_folder() -> Iterator[Path]:
 
 
 def quietly(words: list[str], place: Path) -> int:
-    """Run a command in a folder, unheard; return its exit code.
+    """Run a command in a folder without output; return its exit code.
 
-    What is printed must not be a traceback.
+    It must not print a traceback.
     """
     printed = io.StringIO()
     with (
@@ -81,7 +81,7 @@ def quietly(words: list[str], place: Path) -> int:
 
 
 def saving() -> Scenario:
-    """Two models, saved in turn to the same file."""
+    """Save two models alternately to the same file."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 6))
     models = [
@@ -116,7 +116,7 @@ def saving() -> Scenario:
 
 
 def running() -> Scenario:
-    """`rpnb run` with three files to write."""
+    """Run `rpnb run`, which writes three files."""
 
     def prepare(place: Path) -> None:
         (place / "rows.csv").write_text(ROWS)
@@ -134,7 +134,7 @@ def running() -> Scenario:
     expected, seconds = _rehearsed(prepare, write, OUTPUTS)
 
     def is_new(name: str, content: bytes) -> bool:
-        if name == "page.html":  # it says how long the run took
+        if name == "page.html":  # contains the duration of the run
             return content.rstrip().endswith(b"</html>")
         return content == expected[name]
 
@@ -146,7 +146,7 @@ def _rehearsed(
     write: Callable[[Path], int],
     outputs: tuple[str, ...] | None = None,
 ) -> tuple[dict[str, bytes], float]:
-    """Return the files that are written, and how long that takes once compiled."""
+    """Return the files that are written, and the duration of a second run."""
     for _ in range(2):
         with new_folder() as folder:
             prepare(folder)
@@ -165,10 +165,10 @@ def _rehearsed(
 
 @contextlib.contextmanager
 def _in_this_process() -> Iterator[None]:
-    """Let runs of a study be computed here, not by a worker that takes long to start.
+    """Compute the runs of a study in this process, without slow workers.
 
-    The main process alone writes files. And draw no PNG, which takes ten times as long
-    as all the rest: so that more of the kills come while something is written.
+    Only the main process writes files. PNG files, which take ten times as long as
+    everything else, are left out, so that more kills happen during writes.
     """
     with (
         patch.object(study_run, "Workers", lambda _jobs: Workers(0)),
@@ -187,13 +187,13 @@ def _paper_here(place: Path) -> int:
 
 
 def studying(*, workers: bool) -> Scenario:
-    """`rpnb paper` from its beginning: it appends to its results, then reports them."""
+    """Run `rpnb paper` from the start: it appends results, then writes reports."""
     write = _paper if workers else _paper_here
     expected, seconds = _rehearsed(lambda _: None, write)
     reports = tuple(name for name in expected if name != RESULTS)
 
     def is_new(name: str, content: bytes) -> bool:
-        """Whether all is there; what it says depends on how long the runs took."""
+        """Return whether the file is complete; it contains durations of runs."""
         example = expected[name]
         ends = {".html": b"</html>", ".svg": b"</svg>", ".png": b"IEND\xaeB`\x82"}
         end = ends.get(Path(name).suffix)
@@ -211,7 +211,7 @@ def studying(*, workers: bool) -> Scenario:
 
 
 def reporting() -> Scenario:
-    """`rpnb paper` when all runs are there, and only tables and report are written."""
+    """Run `rpnb paper` after all runs: it only writes tables and the report."""
     results, _ = _rehearsed(lambda _: None, _paper_here, (RESULTS,))
 
     def begin(place: Path) -> None:
@@ -265,10 +265,10 @@ MAKERS: Mapping[str, tuple[Callable[[], Scenario], ...]] = {
 
 
 def in_child(work: Callable[[], int], user: int | None = None) -> int:
-    """Fork a process that does some work, in a group of its own; return its number."""
+    """Fork a process in its own group to do some work; return its id."""
     number = os.fork()
     if number == 0:
-        code = 70  # of a failure of ours
+        code = 70  # failure of this tool
         try:
             os.setsid()
             if user is not None:
@@ -282,19 +282,19 @@ def in_child(work: Callable[[], int], user: int | None = None) -> int:
 
 
 def other_user() -> int | None:
-    """Return a user to do things as beside this one, None if that takes root."""
+    """Return the id of another user to run as; None without root."""
     return 65534 if os.getuid() == 0 else None
 
 
 def give_to(user: int | None, place: Path) -> None:
-    """Make a user the owner of a folder and all that is in it."""
+    """Make a user the owner of a folder and everything in it."""
     if user is not None:
         for path in (place, *place.rglob("*")):
             os.chown(path, user, user)
 
 
 def who(user: int | None) -> str:
-    """Return how a user is called in what is printed."""
+    """Return the name of a user for output."""
     if user is not None:
         return f"user {user}"
     return "root" if os.getuid() == 0 else "this user"

@@ -1,4 +1,4 @@
-"""`python -m fuzzer`: run random cases for some time; exit code 1 if any fails."""
+"""`python -m fuzzer`: run random cases for a while; exit code 1 if any fails."""
 
 import argparse
 import json
@@ -39,7 +39,9 @@ def main() -> int:
         f"{tally.restarts} restarts of workers"
     )
     if tally.broken:
-        print(f"{tally.broken} of {given.workers} workers were lost by our own mistake")
+        print(
+            f"{tally.broken} of {given.workers} workers failed by a bug of the fuzzer"
+        )
     return 1 if tally.findings or tally.broken else 0
 
 
@@ -48,7 +50,7 @@ def _replay(paths: list[Path]) -> int:
     for path in paths:
         kept = json.loads(path.read_text(encoding="utf-8"))
         finding = run_alone(kept["target"], kept["case"])
-        print(f"{path.name}: {finding or 'as it should be'}")
+        print(f"{path.name}: {finding or 'no finding'}")
         failed += finding is not None
     return 1 if failed else 0
 

@@ -1,4 +1,4 @@
-"""Arguments of every form, as data: `make_*` describe them, `build` makes them."""
+"""Random arguments: `make_*` describe them as JSON, `build` creates them."""
 
 from importlib import import_module
 from typing import Any
@@ -56,7 +56,7 @@ _SCALARS: tuple[Any, ...] = (
 
 
 def make_rows(rng: np.random.Generator, p: int) -> dict[str, Any]:
-    """Describe an argument X: mostly rows of p features, of any form, some damaged."""
+    """Describe an argument X, mostly rows of p features in any form, some damaged."""
     if rng.random() < 0.06:
         return {"value": choose(rng, _SCALARS)}
     width = p if rng.random() < 0.85 else int(choose(rng, (0, 1, p - 1, p + 1, 50)))
@@ -123,7 +123,7 @@ def make_value(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def build(described: dict[str, Any]) -> Any:
-    """Return the argument that a description describes."""
+    """Return the described argument."""
     if "value" in described:
         return _scalar(described["value"])
     rng = np.random.default_rng(described["seed"])
@@ -191,7 +191,7 @@ def _rows(rng: np.random.Generator, described: dict[str, Any]) -> Any:
     if "wild" in described and values.size > 0:
         values.reshape(-1)[rng.integers(values.size)] = float(described["wild"])
     with np.errstate(all="ignore"):
-        # An array, of no axes as well.
+        # An array, even without axes.
         array = np.asarray(np.round(values, 3) if dtype != "O" else values, dtype)
     if form in _SPARSE:
         return _sparse(rng, values, form, described.get("damage"))
@@ -240,7 +240,7 @@ def _sparse(
 
 
 def _damage(rng: np.random.Generator, matrix: Any) -> None:
-    """Write a wrong number into one of the arrays of a sparse matrix."""
+    """Write a wrong number to one of the arrays of a sparse matrix."""
     parts = [
         part
         for name in ("indices", "indptr", "row", "col", "offsets", "data", "coords")

@@ -1,4 +1,4 @@
-"""Target: calls of a model in any order with any arguments."""
+"""Target: method calls of a model, in any order and with any arguments."""
 
 import copy
 import inspect
@@ -19,28 +19,28 @@ _OTHERS = (
     *("predict_one", "learn_one", "set_params", "merge", "compile", "clone", "pickle"),
     *("deepcopy", "attributes"),
 )
-# Of a single estimator, or two.
+# Methods that only some estimators have.
 _OF_SOME = {
     "RPNB": ("predict_set", "predict_set_then_learn", "explain", "unlearn"),
     "RunningScaler": ("transform", "transform_then_learn", "fit_transform"),
 }
 _OF_EXPLAIN = ("label", "against", "background")
 _ATTRIBUTES = (
-    *("classes_", "n_seen_", "n_updates_", "weights_", "member_errors_", "drifts_"),
-    *("member_history_", "mean_", "var_", "scale_", "scaler_", "learner_"),
+    *("classes_", "n_samples_seen_", "n_updates_", "weights_", "member_errors_"),
+    *("drifts_", "member_history_", "mean_", "var_", "scale_", "scaler_", "learner_"),
 )
 _ARGUMENTS = (
     *("X", "y", "sample_weight", "classes", "value"),
     *("coverage", *_OF_EXPLAIN),
 )
 _LABELLED = (*_LEARNING, "predict_set_then_learn", "unlearn")
-#: Parameters that make states too large to be copied before each call.
+#: Bounds of parameters that would make states too large to copy before each call.
 _BOUNDED = {"n_estimators": 8, "n_components": 8, "n_projections": 32, "window": 64}
 
 
 def make(rng: np.random.Generator) -> Case:
-    """Return an estimator, changes of its parameters, and calls."""
-    # Those with most of the code come more often.
+    """Return an estimator, changes of its parameters, and calls, at random."""
+    # Estimators with more code are drawn more often.
     often = tuple(each for each in models.learning_names() if "-" in each)
     often += ("RPNB", "Pooled", "RunningScaler")
     name = choose(rng, (*models.learning_names(), *often))
@@ -93,7 +93,7 @@ def _make_class(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def run(case: Case, folder: Path) -> None:
-    """Make the calls; one that is refused leaves the model as it was."""
+    """Make the calls; a refused one must not change the model."""
     name = case["estimator"]
     with np.errstate(all="ignore"):
         if case["fitted"]:

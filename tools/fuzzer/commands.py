@@ -1,4 +1,4 @@
-"""Target: the options of every command; and how a command is run in a case."""
+"""Target: options of every command; and how a case runs a command."""
 
 import argparse
 import contextlib
@@ -23,7 +23,7 @@ from fuzzer.target import (
     require_no_temporary,
 )
 from rpnb.cli import _parser, main
-from rpnb.study.workers import Workers
+from rpnb.study.worker_pool import Workers
 
 _ROWS = "a,b,colour,kind\n" + "".join(
     f"{i % 7},{i % 3}.5,{'red' if i % 2 else 'blue'},{'p' if i % 5 < 2 else 'q'}\n"
@@ -31,7 +31,7 @@ _ROWS = "a,b,colour,kind\n" + "".join(
 )
 _OTHER_LABELS = ("RPNB", "Pooled", "PA", "OnlineBagging")
 _DETECTORS = ("adwin", "ddm", "eddm", "page_hinkley")
-# It waits for requests; `fuzzer.service` attacks it.
+# `fuzzer.service` attacks the service.
 _LONG = ("serve",)
 _OUTPUTS = ("model.rpnb", "predictions.csv", "page.html")
 _VALUES = (
@@ -69,7 +69,7 @@ def small_run(folder: Path) -> list[str]:
 
 
 def run_command(words: list[str], folder: Path) -> None:
-    """Run a command: it ends by itself, with a message of its own if it fails."""
+    """Run a command; it must end by itself, with a message of its own if it fails."""
     for name in _OUTPUTS:
         (folder / name).write_text("as it was")
     before = contents_of(folder)
@@ -89,24 +89,24 @@ def run_command(words: list[str], folder: Path) -> None:
         if not message.strip():
             report("exit code 2 without a message")
         if re.search("rpnb[a-z ]*: None$", message.strip()):
-            report(f"a message that says nothing: {message}")
+            report(f"an empty message: {message}")
         after = contents_of(folder)
         changed = [name for name in before if after.get(name) != before[name]]
         if changed:
-            report(f"a command that failed has changed {changed}")
+            report(f"a failed command has changed {changed}")
     require_no_temporary(folder)
 
 
 @contextlib.contextmanager
 def runs_in_this_process() -> Iterator[None]:
-    """Let `rpnb paper` start no other processes, which takes long."""
+    """Keep `rpnb paper` from starting processes, which is slow."""
     with patch.object(study_run, "Workers", lambda _jobs: Workers(0)):
         yield
 
 
 @cache
 def model_file(learner: str, *options: str) -> bytes:
-    """Return what `rpnb run --save` writes of a learner."""
+    """Return the model file that `rpnb run --save` writes for a learner."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "rows.csv").write_text(_ROWS)
@@ -131,7 +131,7 @@ def _options() -> dict[str, list[Any]]:
 
 
 def make(rng: np.random.Generator) -> Case:
-    """Return the words of a command."""
+    """Return a random command line."""
     others = [name for name in _options() if name not in _LONG]
     command = choose(rng, ("run", "run", "run", *others))
     words = [command]
@@ -144,13 +144,13 @@ def make(rng: np.random.Generator) -> Case:
         words.append(choose(rng, ("{file}",) * 8 + _VALUES))
         words += ["--target", choose(rng, ("kind",) * 8 + _VALUES)]
         words += ["--quiet"] if rng.random() < 0.9 else []
-        # What has most behind it, more often than chance would.
+        # Options with more code are drawn more often.
         words += ["--scale"] if rng.random() < 0.2 else []
         words += ["--drift", choose(rng, _DETECTORS)] if rng.random() < 0.1 else []
     if command == "compare":
         words += ["--learners", "PA", choose(rng, ("AROW", "OGD", "nothing", "PA"))]
     if command == "paper":
-        # Little work, whatever else is asked for.
+        # Keep the work small, whatever the other options.
         words += ["--datasets", choose(rng, ("Iris", "nothing", ""))]
         words += ["--methods", choose(rng, ("PA", "nothing")), "--permutations", "1"]
         words += ["--offline", "--jobs", "1", "--data", "{folder}"]
@@ -187,7 +187,7 @@ def run(case: Case, folder: Path) -> None:
 
 
 def prepare() -> None:
-    """Make the model files that cases name."""
+    """Create the model files that cases use."""
     for learner in _OTHER_LABELS:
         model_file(learner)
 

@@ -1,8 +1,8 @@
-"""Target: logs of the service whose bytes were damaged, given to the real command.
+"""Target: the command `rpnb serve` with damaged logs.
 
-Every start serves all models that are sound, as they were, or ends with one line. What
-`--check` prints is never a traceback, and a service that serves a model that it does
-not call damaged has the state that it had before.
+The service must serve all undamaged models unchanged, or end with one line. `--check`
+must not print a traceback. A model that is served and not reported as damaged must have
+its former state.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _LABELS = ["a" if i % 3 else "b" for i in range(12)]
 
 
 class _Log(NamedTuple):
-    """A log, and what each model predicts."""
+    """A log, and the predictions of each model."""
 
     content: bytes
     predicted: dict[str, list[Any]]
@@ -42,10 +42,10 @@ class _Log(NamedTuple):
 
 @cache
 def _sound_log() -> _Log:
-    """Return a log of four models: events, late labels, snapshots, rows that wait."""
+    """Return a log of four models with events, late labels, snapshots, waiting rows."""
     folder = Path(tempfile.mkdtemp(prefix="rpnb-fuzz-log-"))
     try:
-        for _ in range(2):  # snapshots are written on stopping; events follow them
+        for _ in range(2):  # stopping writes snapshots; events follow them
             with _served(folder) as service:
                 _fill(service)
         with _served(folder) as service:
@@ -62,7 +62,7 @@ def _sound_log() -> _Log:
 
 
 def _fold(folder: Path) -> None:
-    """Leave nothing in the write-ahead log."""
+    """Empty the write-ahead log."""
     connection = sqlite3.connect(folder / _FILE)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
@@ -107,7 +107,7 @@ class _Service:
         self._listen()
 
     def _listen(self) -> None:
-        """Read what is printed until it listens, or has ended."""
+        """Read the output until the service listens or has ended."""
         until = time.monotonic() + _WITHIN
         while (rest := until - time.monotonic()) > 0:
             if not select.select([self._read], [], [], rest)[0]:
@@ -123,11 +123,11 @@ class _Service:
         report(f"it neither listens nor ends: {self.text()}")
 
     def text(self) -> str:
-        """Return what was printed."""
+        """Return the output."""
         return self.printed.decode(errors="replace")
 
     def ask(self, method: str, path: str, **body: Any) -> tuple[int, Any]:
-        """Return the status and the content of an answer."""
+        """Return the status and the content of a response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_WITHIN)
         try:
             sent = json.dumps(body) if body else None
@@ -165,7 +165,7 @@ def _command(*words: str) -> int:
 
 
 def make(rng: np.random.Generator) -> Case:
-    """Return what happens to the bytes of a log: places are parts of its length."""
+    """Return random damage of a log, with places relative to its length."""
     kinds = ("bit", "bit", "bit", "byte", "zeros", "page", "cut", "swap")
     return {
         "kind": choose(rng, kinds),
@@ -228,14 +228,14 @@ def _require_one_line(what: str, code: int, out: str, err: str) -> None:
 
 
 def _require_sound_models(service: _Service, sound: _Log) -> None:
-    """Refuse a model that is not called damaged and is another than before."""
+    """Report a model that has changed without being reported as damaged."""
     _, health = service.ask("GET", "/healthz")
     unsound = health["broken_models"].keys() | health["degraded_models"].keys()
     _, found = service.ask("GET", "/v1/models")
     names = {each["name"] for each in found["models"]}
     lost = len(sound.predicted) - len(names)
     if lost and len([note for note in health["notes"] if "damaged" in note]) < lost:
-        report(f"models are lost, and nobody says so: {sorted(names)}, {health}")
+        report(f"models are lost without a note: {sorted(names)}, {health}")
     for name in names & sound.predicted.keys():
         status, answer = service.ask("POST", f"/v1/models/{name}/predict", rows=_ROWS)
         if name in unsound:
@@ -250,7 +250,7 @@ def _require_sound_models(service: _Service, sound: _Log) -> None:
 
 
 def prepare() -> None:
-    """Make the log that is damaged."""
+    """Create the undamaged log."""
     _sound_log()
 
 

@@ -1,4 +1,4 @@
-"""Target: files of labelled rows in every format, whole or damaged."""
+"""Target: files of labelled rows in every format, intact or damaged."""
 
 import bz2
 import gzip
@@ -33,7 +33,7 @@ PAPER = (
 
 
 def make(rng: np.random.Generator) -> Case:
-    """Return a file of some format, and options to read it with."""
+    """Return a random file, and options to read it."""
     kind = choose(rng, _MAKERS)
     content, options = _MAKERS[kind](rng)
     if rng.random() < 0.5:
@@ -267,7 +267,7 @@ def run(case: Case, folder: Path) -> None:
 
 
 def prepare() -> None:
-    """Read a sound file once."""
+    """Read an undamaged file of each format."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for kind, maker in _MAKERS.items():

@@ -1,4 +1,4 @@
-"""Target: model files, damaged in passing or crafted with valid checksums."""
+"""Target: model files, damaged at random or crafted with valid checksums."""
 
 import io
 import json
@@ -47,7 +47,7 @@ _VALUES: tuple[Any, ...] = (
 
 
 def make(rng: np.random.Generator) -> Case:
-    """Return a file that is damaged, spliced or crafted."""
+    """Return a damaged, spliced or crafted file."""
     name = choose(rng, models.names())
     content = models.file_of(name)
     kind = choose(rng, ("flip", "cut", "splice", "noise", *["array", "json"] * 4))
@@ -102,12 +102,12 @@ def _together(parts: dict[str, bytes], *, digest: bool = True) -> bytes:
 
 
 def _craft_array(rng: np.random.Generator, parts: dict[str, bytes]) -> None:
-    """Change an array: its values, its shape, its type, or its header."""
+    """Change the values, the shape, the type or the header of an array."""
     entry = choose(rng, [name for name in parts if name.endswith(".npy")])
     try:
         array = np.load(io.BytesIO(parts[entry]))
     except (ValueError, MemoryError, OverflowError, SyntaxError, TokenError):
-        return  # its header claims something already
+        return  # its header was changed before
     how = rng.random()
     with np.errstate(all="ignore"):
         if how < 0.7 and array.size > 0:
@@ -166,7 +166,7 @@ def _craft_json(rng: np.random.Generator, parts: dict[str, bytes]) -> None:
 
 
 def run(case: Case, folder: Path) -> None:
-    """Load the file; it is refused, or gives a model that can be used and saved."""
+    """Load the file, which must be refused or give a model that works."""
     name = case["estimator"]
     path = folder / "model.rpnb"
     path.write_bytes(from_text(case["content"]))
@@ -181,7 +181,7 @@ def run(case: Case, folder: Path) -> None:
     models.use(model)
     model.save(path)
     require_no_temporary(folder)
-    models.class_of(name).load(path)  # whatever learning has made of it
+    models.class_of(name).load(path)  # after more learning
 
 
 TARGET = Target(make, run, models.prepare)

@@ -1,4 +1,4 @@
-"""Small fitted models of each estimator: as objects, and as the bytes of files."""
+"""Small fitted models of each estimator, as objects and as files."""
 
 import pickle
 import tempfile
@@ -20,10 +20,10 @@ from rpnb.preprocessing import RunningScaler, StreamPipeline, make_stream_pipeli
 
 _rng = np.random.default_rng(7)
 X = _rng.normal(size=(320, 4))
-#: More features, for what is only there where there are many.
+#: More features, for code that only runs with many.
 WIDE = np.hstack([X, _rng.normal(size=(320, 36))])
 NUMBERS = (X[:, 0] * X[:, 1] > 0) + 1 * (X[:, 2] > 0.8)
-#: Three classes, or two for those that know no more.
+#: Labels of three classes, or of two for learners that are limited to two.
 LABELS = {3: np.array(["a", "b", "c"])[NUMBERS], 2: np.array(["a", "b"])[NUMBERS % 2]}
 _TREES = {"grace_period": 20.0, "tie_threshold": 0.5, "n_estimators": 2}
 _PARAMETERS: Mapping[str, dict[str, Any]] = {
@@ -42,9 +42,9 @@ def _pooled(**more: Any) -> Any:
     return PooledClassifier(**_PARAMETERS["Pooled"], **more)
 
 
-#: Beside the learners: other parameters, and what goes around a learner.
+#: Other parameters, and estimators that wrap a learner.
 _OTHERS: Mapping[str, Callable[[], Any]] = {
-    # With sets of classes, reasons, and rows that can be unlearned.
+    # Supports prediction sets, explanations and unlearning.
     "RPNB-calibrated": lambda: _rpnb(
         temperature="auto", scale="running", update="all", combiner="log_sum"
     ),
@@ -54,7 +54,7 @@ _OTHERS: Mapping[str, Callable[[], Any]] = {
     "Pipeline-RPNB": lambda: make_stream_pipeline(RunningScaler(), _rpnb()),
     "RunningScaler": RunningScaler,
 }
-#: They learn and predict, and cannot be saved.
+#: Estimators that cannot be saved.
 _UNSAVED: Mapping[str, Callable[[], Any]] = {
     "DriftAware-RPNB": lambda: DriftAware(_rpnb(update="all")),
     "DriftAware-PA": lambda: DriftAware(PA(), detector="ddm", on_drift="reset"),
@@ -63,7 +63,7 @@ _UNSAVED: Mapping[str, Callable[[], Any]] = {
 
 @cache
 def class_of(name: str) -> Any:
-    """Return the class of a model by its name here."""
+    """Return the class of a model by its name in this module."""
     if name == "FrozenRPNB":
         return FrozenRPNB
     return type(new(name))
@@ -82,7 +82,7 @@ def learning_names() -> tuple[str, ...]:
 
 
 def new(name: str) -> Any:
-    """Return an estimator that has seen nothing."""
+    """Return a new estimator."""
     maker = _OTHERS.get(name) or _UNSAVED.get(name)
     if maker is not None:
         return maker()
@@ -96,9 +96,9 @@ def rows_for(name: str) -> Any:
 
 @cache
 def classes_known(name: str) -> int:
-    """Return 3, or 2 for an estimator that knows two classes only."""
+    """Return 3, or 2 for an estimator that is limited to two classes."""
     estimator = new(name)
-    return 3 if getattr(estimator, "_has_multiclass", lambda: True)() else 2
+    return 3 if getattr(estimator._learner(), "has_multiclass", True) else 2
 
 
 def fitted(name: str) -> Any:
@@ -108,7 +108,7 @@ def fitted(name: str) -> Any:
     if name == "RunningScaler":
         return new(name).partial_fit(X)
     labels = LABELS[classes_known(name)]
-    # Not `fit`, which may draw the order of the rows.
+    # Not `fit`, which may shuffle the rows.
     return new(name).partial_fit(rows_for(name), labels, classes=np.unique(labels))
 
 
@@ -124,7 +124,7 @@ def _pickled(name: str) -> bytes:
 
 
 def saved(model: Any) -> bytes:
-    """Return the bytes that a model is saved as."""
+    """Return the model file of a model."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.rpnb")
         model.save(path)
@@ -132,7 +132,7 @@ def saved(model: Any) -> bytes:
 
 
 def load(name: str, content: bytes) -> Any:
-    """Return the model of a file with this content."""
+    """Return the model in a file with this content."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.rpnb")
         path.write_bytes(content)
@@ -147,7 +147,7 @@ def copy_of(name: str) -> Any:
 
 
 def state_of(model: Any) -> Any:
-    """Return what a model holds, to the bit, its parameters aside."""
+    """Return the exact state of a model, without its parameters."""
     if not model.__sklearn_is_fitted__():
         return sorted(set(vars(model)) - set(model.get_params(deep=False)))
     names = getattr(model, "feature_names_in_", None)
@@ -157,10 +157,10 @@ def state_of(model: Any) -> Any:
         return held, model.n_features_in_, names
     if isinstance(model, DriftAware):
         inner = model._state
-        exported = inner.learner._export_state(inner.inner)
+        exported = inner.learner.export(inner.inner)
         held = _bits(exported), model.drifts_
     else:
-        held = _bits(model._export_state(model._state))
+        held = _bits(model._learner().export(model._state))
     return held, model.classes_.tolist(), model.n_features_in_, names
 
 
@@ -170,14 +170,14 @@ def _bits(exported: tuple[Any, Any]) -> Any:
 
 
 def prepare() -> None:
-    """Make the models that cases change, and use each once."""
+    """Create the models that cases change, and use each once."""
     for name in (*names(), *_UNSAVED):
         use(copy_of(name))
 
 
 def use(model: Any) -> None:
-    """Predict, learn and predict again: all that a loaded model must be able to do."""
-    # A file may say that there are fewer features, where no array depends on it.
+    """Call all methods that a loaded model must support."""
+    # A file may claim fewer features if no array depends on their number.
     rows = np.resize(X, (60, model.n_features_in_))
     with np.errstate(all="ignore"):
         if isinstance(model, RunningScaler):
@@ -195,13 +195,13 @@ def use(model: Any) -> None:
             model.partial_fit(rows[40:60], labels[40:60])
 
 
-def _use_the_rest(model: StreamClassifier[Any], rows: Any, labels: Any) -> None:
+def _use_the_rest(model: StreamClassifier, rows: Any, labels: Any) -> None:
     if isinstance(model, RPNBClassifier | PooledClassifier | StreamPipeline):
         model.predict_one(rows[0])
         model.learn_one(rows[0], labels[0])
     if isinstance(model, RPNBClassifier):
-        # They are refused where the model has no calibration, or no quadratic scores,
-        # or has not learned these rows.
+        # Refused if the model has no calibration or no quadratic scores, or has not
+        # learned these rows.
         with suppress(*REFUSALS):
             model.predict_set(rows[:5])
             model.predict_set_then_learn(rows[:5], labels[:5])

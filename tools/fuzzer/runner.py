@@ -1,4 +1,4 @@
-"""The parent of the workers: hands out cases, and notices death and hanging."""
+"""The parent of the workers: distributes cases, and detects crashes and hangs."""
 
 import json
 import os
@@ -21,28 +21,28 @@ from fuzzer.target import Case
 
 #: Targets that are run by default: modules with a `TARGET`.
 TARGETS = ("fuzzer.model_files", "fuzzer.calls", "fuzzer.data_files", "fuzzer.commands")
-#: Targets that need what the service needs: `make fuzz-serve`.
+#: Targets that need the extra of the service: `make fuzz-serve`.
 SERVICE_TARGETS = ("fuzzer.service", "fuzzer.damaged_logs")
-#: Where failing cases are kept.
+#: Folder of failing cases.
 CASES = Path(__file__).parents[2] / "tests" / "fuzz" / "cases"
-#: Seconds that a case may take.
+#: Largest processor time of a case in seconds.
 LONGEST = 5.0
-# Processor time of preparing what many cases use.
+# Largest processor time of preparing a target in seconds.
 _PATIENCE = 300.0
-# How many times as long as it may compute may something take by the clock?
+# Largest ratio of elapsed time to the allowed processor time.
 _WAITING = 6
 
 
 class WorkerDiedError(Exception):
-    """A worker has ended, or was ended because it gave no answer."""
+    """A worker has ended, or was killed because it did not answer."""
 
 
 class CaseDiedError(WorkerDiedError):
-    """The fork that ran a case has ended; its worker makes another one."""
+    """The fork that ran a case has ended; its worker starts another one."""
 
 
 class Worker:
-    """A child process that runs cases of one target after the other."""
+    """A child process that runs cases, one after the other."""
 
     def __init__(self) -> None:
         log = tempfile.NamedTemporaryFile(  # noqa: SIM115 - closed by `close`
@@ -55,7 +55,7 @@ class Worker:
         variables = {
             "PYTHONPATH": os.pathsep.join(places),
             "OMP_NUM_THREADS": "1",
-            "TMPDIR": self._folder,  # what a killed process leaves goes with it
+            "TMPDIR": self._folder,  # removed even after a kill
         }
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-m", "fuzzer.worker", str(self.log)],
@@ -78,9 +78,9 @@ class Worker:
     def ask(self, seconds: float, **request: Any) -> dict[str, Any]:
         """Return the answer to a request, or raise WorkerDiedError.
 
-        `seconds` are those of processor time that it may take, so that a busy machine
-        makes nothing a hang; of the clock it may take `_WAITING` times as many, which
-        what waits for ever takes as well.
+        `seconds` limits the processor time, so that nothing counts as a hang on a busy
+        machine. The elapsed time may be `_WAITING` times as long, which ends a case
+        that waits forever.
         """
         assert self._process.stdin is not None
         line = ""
@@ -110,7 +110,7 @@ class Worker:
                 )
 
     def _cpu(self) -> float:
-        """Return the seconds that the process and its fork have computed so far."""
+        """Return the processor time of the process and its fork in seconds."""
         total, place = 0, Path("/proc", str(self._process.pid))
         with suppress(OSError):
             children = (place / f"task/{place.name}/children").read_text().split()
@@ -120,14 +120,14 @@ class Worker:
         return total / os.sysconf("SC_CLK_TCK")
 
     def printed(self) -> str:
-        """Return the end of what was printed beside the answers."""
+        """Return the end of the other output."""
         text = self.log.read_bytes()[-3000:].decode(errors="replace").strip()
         return f"\n{text}" if text else ""
 
     def close(self) -> None:
-        """End the process."""
+        """Kill the process."""
         with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)  # the fork as well
+            os.killpg(self._process.pid, signal.SIGKILL)  # and its fork
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
@@ -138,10 +138,10 @@ class Worker:
 
 
 def run_alone(target: str, case: Case, longest: float = LONGEST) -> str | None:
-    """Run a case in a process of its own; return what is wrong, None if nothing is.
+    """Run a case in its own process; return the finding, None if there is none.
 
-    `longest` are the seconds that it may take. The first run makes what it needs;
-    only the second may not take long.
+    `longest` limits the processor time in seconds. A first run that takes longer may
+    create things that cases share; only the second one counts.
     """
     worker = Worker()
     try:
@@ -164,13 +164,13 @@ def run_alone(target: str, case: Case, longest: float = LONGEST) -> str | None:
 
 
 def without_folders(text: str) -> str:
-    """Return a traceback whose paths begin at the package, or are mere file names."""
+    """Return a traceback with paths relative to the repository, or file names only."""
     own = re.sub(r"/[^\s\"':]*/(?=(?:src|tools|tests)/)", "", text)
     return re.sub(r"(?<![\w.])/(?:[^\s\"'/:]+/)+(?=[^\s\"'/:]+)", "", own)
 
 
 def write_case(target: str, seed: int, case: Case, finding: str, folder: Path) -> Path:
-    """Keep a failing case as a file; return its path."""
+    """Write a failing case to a file; return its path."""
     why = without_folders(finding)
     content = {"target": target, "seed": seed, "finding": why, "case": case}
     name = sha256(json.dumps(case, sort_keys=True).encode()).hexdigest()[:12]
@@ -182,14 +182,14 @@ def write_case(target: str, seed: int, case: Case, finding: str, folder: Path) -
 
 @dataclass
 class Tally:
-    """What was run, and found."""
+    """Counts of cases, and findings."""
 
     cases: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     findings: list[tuple[str, int, str]] = field(default_factory=list)
     restarts: int = 0
     broken: int = 0
-    """threads that ended by a mistake of the fuzzer itself"""
+    """threads that ended by a bug of the fuzzer itself"""
 
 
 def fuzz(
@@ -199,7 +199,7 @@ def fuzz(
     workers: int,
     folder: Path = CASES,
 ) -> Tally:
-    """Run cases of all targets in turn for some time, after all is prepared."""
+    """Run cases of all targets in turn for some seconds, after preparing them."""
     tally = Tally(dict.fromkeys(targets, 0), dict.fromkeys(targets, 0.0))
     turn = iter(range(1 << 62))
     lock = threading.Lock()
@@ -249,7 +249,7 @@ def fuzz(
         try:
             work()
         except Exception:
-            tally.broken += 1  # a mistake of ours, which must not pass for no findings
+            tally.broken += 1  # a bug of the fuzzer must not count as no findings
             raise
 
     threads = [threading.Thread(target=guarded) for _ in range(workers)]
@@ -261,9 +261,9 @@ def fuzz(
 
 
 def _run(worker: Worker, target: str, seed: int) -> tuple[str | None, Case | None]:
-    """Run a case; return what is wrong, and the case.
+    """Run a case; return the finding and the case.
 
-    One that takes long is run again alone: the machine may have been busy.
+    A slow case is run again alone: the machine may have been busy.
     """
     answer = worker.ask(6 * LONGEST, do="run", target=target, seed=seed)
     if answer["finding"] is not None:
@@ -284,9 +284,9 @@ def _made(target: str, seed: int) -> Case:
 
 
 def _confirm(target: str, seed: int, error: str) -> tuple[str | None, Case]:
-    """Return what is wrong with a case that ended a worker, and the case.
+    """Run a case that ended a worker again; return the finding and the case.
 
-    A case that takes long only once is none; a death always counts.
+    A case that is slow only once does not count; a crash always does.
     """
     case = _made(target, seed)
     again = run_alone(target, case)

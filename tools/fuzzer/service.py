@@ -1,10 +1,10 @@
-"""Target: requests to a service that runs, from everybody who can reach it.
+"""Target: a running service, attacked by clients with any token.
 
-A case is one attack: a request with a disguised path and any token, a body of any
-format that was mutated or made to grow, bytes that are hardly HTTP, or many of these at
-once. The service may not answer 500, let anybody do what the token does not allow, end,
-log an error, take more memory than it states, or be silent on `/healthz` for more than
-a second of its own computing.
+A case is one attack: a request with a disguised path, a mutated or very large body of
+any format, bytes that are hardly HTTP, or many of these at the same time. The service
+must not answer 500, exceed the scopes of a token, end, log an error, take more memory
+than its limit, or leave `/healthz` unanswered for more than a second of its own
+processor time.
 """
 
 import atexit
@@ -34,12 +34,13 @@ import numpy as np
 
 from fuzzer.target import Case, Target, choose, report
 
-#: Memory that requests may take together, and what the process may take beside it.
+#: Memory limit of all requests, and of the growth of the process.
 MAX_MEMORY = 256 << 20
 MOST_MEMORY = 1.5 * MAX_MEMORY
-#: Numbers of a model, 16 MB.
+#: Largest state of a model in numbers, 16 MB.
 MAX_STATE = 2_000_000
-#: Seconds of computing for which the health may be silent; of the clock, ten times.
+#: Seconds of processor time within which /healthz must answer; ten times as many by
+#: the clock.
 SILENT = 1.0
 _BUSY = 10
 
@@ -126,7 +127,7 @@ _GROWING = (
 
 
 class Service:
-    """A service in a process of its own, with tokens of all scopes."""
+    """A service in its own process, with tokens of all scopes."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="rpnb-fuzz-service-"))
@@ -166,20 +167,20 @@ class Service:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs; a fork of its parent may ask, too."""
+        """Whether the process runs, also for a fork of its parent."""
         with contextlib.suppress(OSError):
             text = Path(f"/proc/{self.process.pid}/stat").read_text()
             return text.rpartition(")")[2].split()[0] not in "ZX"
         return False
 
     def memory(self, field: str) -> int:
-        """Return the memory of the process now, or the most that it had, in bytes."""
+        """Return the current or peak memory of the process in bytes."""
         text = Path(f"/proc/{self.process.pid}/status").read_text()
         found = re.search(rf"{field}:\s+(\d+)", text)
         return int(found[1]) << 10 if found else 0
 
     def cpu(self) -> float:
-        """Return the seconds that the process has computed."""
+        """Return the processor time of the process in seconds."""
         text = Path(f"/proc/{self.process.pid}/stat").read_text()
         fields = text.rpartition(")")[2].split()
         return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
@@ -187,7 +188,7 @@ class Service:
     def ask(
         self, scope: str, method: str, path: str, body: Any = None
     ) -> tuple[int, Any]:
-        """Return the status and the content of an answer to someone with a token."""
+        """Return the status and the content of a response to a client with a token."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         sent = None if body is None else json.dumps(body)
         headers = {"content-type": _JSON} if body is not None else {}
@@ -200,7 +201,7 @@ class Service:
             connection.close()
 
     def restore(self) -> None:
-        """Have the models that cases ask for, and no others."""
+        """Restore the models that cases use, and delete all others."""
         _, found = self.ask("predict", "GET", "/v1/models")
         have = {each["name"] for each in found["models"]}
         for name in have - {"m", "named"}:
@@ -216,25 +217,25 @@ class Service:
             self.ask("learn", "POST", f"/v1/models/{name}/learn", body)
 
     def require_sound(self) -> None:
-        """Refuse a service that has ended, logged an error or taken too much memory."""
+        """Report a service that has ended, logged an error or taken too much memory."""
         if not self.alive:
             report(f"it has ended: {self._printed()[-3000:].decode(errors='replace')}")
         printed = self._printed()
         new, self._seen = printed[self._seen :], len(printed)
         for line in new.splitlines():
-            # A client that did not read its answer was cut, which uvicorn regrets.
+            # Uvicorn logs an error if a client that does not read is cut off.
             cut = b"without completing response" in line
             if (b'"level": "error"' in line and not cut) or b"Traceback" in line:
                 report(f"it has logged {line[-3000:].decode(errors='replace')}")
         more = self.memory("VmHWM") - self.at_rest
         if more > MOST_MEMORY:
-            os.kill(self.process.pid, signal.SIGKILL)  # the next case has a fresh one
+            os.kill(self.process.pid, signal.SIGKILL)  # the next case gets a new one
             while self.alive:
                 time.sleep(0.01)
             report(f"it has taken {more >> 20} MB, more than {int(MOST_MEMORY) >> 20}")
 
     def close(self) -> None:
-        """End the process."""
+        """Kill the process."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -243,7 +244,7 @@ class Service:
 
 
 def _as_a_service() -> None:
-    """Let the process be as large as any, and end with its parent."""
+    """Remove the memory limit of the process, and end it with its parent."""
     import ctypes
 
     most = resource.getrlimit(resource.RLIMIT_AS)[1]
@@ -255,7 +256,7 @@ _running: list[Service] = []
 
 
 def running() -> Service:
-    """Return the service, started where there is none that runs."""
+    """Return the running service; start one if there is none."""
     if _running and not _running[0].alive:
         _running.pop().close()
     if not _running:
@@ -265,7 +266,7 @@ def running() -> Service:
 
 @contextlib.contextmanager
 def _heard(service: Service) -> Iterator[None]:
-    """Ask for the health all the time; report if it is silent."""
+    """Request the health continuously; report if it does not answer in time."""
     stop = threading.Event()
     findings: list[str] = []
 
@@ -467,9 +468,9 @@ _MAKERS = {
 
 
 def run(case: Case, _folder: Path) -> None:
-    """Attack, then look whether the service is as it was."""
+    """Attack, then check the service."""
     most = resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))  # that is for other targets
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))  # only other targets need it
     service = running()
     with _heard(service):
         _RUNNERS[case["kind"]](service, case)
@@ -502,7 +503,7 @@ def _request(
 
 
 def _send(service: Service, content: bytes, seconds: float = 60.0) -> bytes:
-    """Return the beginning of the answer to some bytes, b"" if there is none."""
+    """Return the beginning of the response to some bytes, b"" if there is none."""
     try:
         connection = socket.create_connection(("127.0.0.1", service.port), 60)
     except OSError:
@@ -529,7 +530,7 @@ def _require_no_failure(answer: bytes, what: str) -> int:
 
 
 def _needed(method: str, path: str) -> str | None:
-    """Return the scope of a path by its segments; "open", None if it is none."""
+    """Return the scope of a path from its segments, "open", or None if unknown."""
     target = path.partition("?")[0].partition("#")[0]
     if "://" in target.partition("/v1")[0]:
         target = "/" + target.split("://", 1)[1].partition("/")[2]
@@ -669,7 +670,7 @@ def _mutated(content: bytes, case: Case) -> bytes:
     for what, where, value in case["mutations"]:
         if not body:
             break
-        # Most often in the beginning, where a format says what follows.
+        # More often at the beginning, where headers are.
         at = int(len(body) * where**3)
         if what == "flip":
             body[at] ^= 1 << value % 8
@@ -735,7 +736,7 @@ def _run_wire(service: Service, case: Case) -> None:
 def _wire(
     service: Service, case: Case, rng: np.random.Generator
 ) -> tuple[bytes, bytes, bytes]:
-    """Return what is sent first, then over and over again, then in the end."""
+    """Return what to send first, then repeatedly, then last."""
     what, path = case["what"], case["path"]
     get = _request(service, "GET", path, "predict", [])
     post = _request(
@@ -803,7 +804,7 @@ def _run_flood(service: Service, case: Case) -> None:
                 connection.sendall(start)
                 opened.append(connection)
         time.sleep(0.3)
-        # Somebody else is answered meanwhile.
+        # Other clients must be answered meanwhile.
         status, answer = service.ask(
             "predict", "POST", "/v1/models/m/predict", {"rows": [[1.0, 2.0]]}
         )

@@ -1,4 +1,4 @@
-"""What a target of the fuzzer is, and what cases of all targets check."""
+"""Targets of the fuzzer, and checks that all of them share."""
 
 import base64
 import zlib
@@ -8,26 +8,25 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-#: A case: values that JSON has.
+#: A case: a JSON object.
 Case: TypeAlias = dict[str, Any]
-#: Exceptions by which rpnb refuses arguments.
+#: Exceptions with which rpnb refuses arguments.
 REFUSALS: Final = (ValueError, TypeError)
 
 
 class Finding(Exception):
-    """Something that must not happen has happened."""
+    """A failure that a case has found."""
 
 
 class Target(NamedTuple):
-    """A kind of input."""
+    """A kind of input to attack."""
 
     make: Callable[[np.random.Generator], Case]
     """make(rng) returns a case"""
     run: Callable[[Case, Path], None]
-    """run(case, folder) raises whatever should not be raised; it may write to a folder
-    of its own"""
+    """run(case, folder) runs a case in its own folder, and raises if it fails"""
     prepare: Callable[[], None] = lambda: None
-    """makes what many cases use"""
+    """creates what many cases use"""
 
 
 def report(what: str) -> NoReturn:
@@ -36,28 +35,28 @@ def report(what: str) -> NoReturn:
 
 
 def to_text(content: bytes) -> str:
-    """Return bytes as text for a case."""
+    """Return bytes as text, for a case."""
     return base64.b85encode(zlib.compress(content, 6)).decode()
 
 
 def from_text(text: str) -> bytes:
-    """Return the bytes that `to_text` made text of."""
+    """Return the bytes that `to_text` encoded."""
     return zlib.decompress(base64.b85decode(text))
 
 
 def contents_of(folder: Path) -> Mapping[str, bytes]:
-    """Return all files in a folder."""
+    """Return the contents of all files in a folder, by name."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 def require_no_temporary(folder: Path) -> None:
-    """Refuse a folder in which a half-written file was left."""
+    """Report a half-written file in a folder."""
     for path in folder.iterdir():
         if path.name.endswith(".tmp"):
             report(f"a half-written file was left: {path.name}")
 
 
 def choose(rng: np.random.Generator, options: Any) -> Any:
-    """Return one of several values, whatever they are."""
+    """Return a random one of several values."""
     listed = list(options)
     return listed[int(rng.integers(len(listed)))]

@@ -1,7 +1,7 @@
 """A child process that runs cases: one line of JSON in, one line of JSON out.
 
-It prepares what cases use, and runs them in a fork of itself: when a case ends
-the fork, the next one is there at once.
+It prepares what cases use, and runs them in a fork of itself, which is quick to replace
+when a case ends it.
 """
 
 import importlib
@@ -22,24 +22,24 @@ import numpy as np
 
 from fuzzer.target import Case, Finding, Target
 
-#: Bytes that a case may take.
+#: Largest memory of a case in bytes.
 MOST_MEMORY = 2 << 30
 
 
 def target_of(name: str) -> Target:
-    """Return the target of a module's name."""
+    """Return the target of a module."""
     target: Target = importlib.import_module(name).TARGET
     return target
 
 
 def case_of(name: str, seed: int) -> Case:
-    """Return the case of a seed: the same case for the same seed."""
+    """Return the case of a seed, always the same one."""
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     return target_of(name).make(rng)
 
 
 def run_case(name: str, case: Case) -> str | None:
-    """Run a case in a folder of its own; return what is wrong, None if nothing is."""
+    """Run a case in its own folder; return the finding, None if there is none."""
     folder = Path(tempfile.mkdtemp(prefix="rpnb-fuzz-"))
     here = os.getcwd()
     try:
@@ -55,19 +55,19 @@ def run_case(name: str, case: Case) -> str | None:
 
 
 def limit_memory() -> None:
-    """Let this process have as much memory as it has now, and `MOST_MEMORY` more."""
+    """Limit the memory of this process to what it has now plus `MOST_MEMORY`."""
     status = Path("/proc/self/status").read_text()
     now = int(status.split("VmSize:")[1].split()[0]) << 10
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (now + MOST_MEMORY, hard))
 
 
-#: Cases after which a fork is replaced, so that what one case leaves has an end.
+#: Number of cases after which a fork is replaced, to limit their side effects.
 MOST_CASES = 2000
 
 
 def serve(log: Path) -> None:
-    """Answer requests until the input ends; what else is printed goes to a file."""
+    """Answer requests until the input ends; other output goes to a file."""
     requests = os.fdopen(os.dup(0), encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -95,9 +95,9 @@ def _write(answers: IO[str], answer: dict[str, Any]) -> None:
 
 
 def _in_a_fork(request: dict[str, Any], requests: IO[str], answers: IO[str]) -> None:
-    """Let a fork run this case and those that follow; say so if a case ends it.
+    """Let a fork run this case and the following ones; report if a case ends it.
 
-    One request is asked at a time, so that none waits in a buffer of either process.
+    There is one request at a time, so none is left in a buffer of either process.
     """
     number = os.fork()
     if number == 0:
@@ -112,7 +112,7 @@ def _in_a_fork(request: dict[str, Any], requests: IO[str], answers: IO[str]) -> 
         _write(answers, {"died": code})
 
 
-# Exit codes of a fork: at the end of the input, after many cases, by our mistake.
+# Exit codes of a fork: end of the input, many cases, bug of the fuzzer.
 _ENDED, _REPLACED, _FAILED = 0, 90, 91
 
 

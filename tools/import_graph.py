@@ -1,0 +1,160 @@
+"""Print the import graph of the package, and trace a row through it.
+
+    python tools/import_graph.py [SOURCES]
+
+SOURCES is the folder that contains the package, by default that of this checkout.
+Modules are files; an import is a pair of modules, anywhere in the file. A trace counts
+the modules and functions of the package that run, and the depth of their calls, while a
+model that has learned 300 rows predicts and learns one more in one call; for ``rpnb
+run``, while the command follows a file of 300 rows. The compiled core is not counted.
+"""
+
+import argparse
+import ast
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+PACKAGE = "rpnb"
+
+
+def module_names(folder: Path) -> dict[str, Path]:
+    """Return the files of the package's modules, by name."""
+    found = {}
+    for path in sorted((folder / PACKAGE).rglob("*.py")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        parts = parts[:-1] if parts[-1] == "__init__" else parts
+        found[".".join(parts)] = path
+    return found
+
+
+def imports(modules: dict[str, Path]) -> set[tuple[str, str]]:
+    """Return pairs of a module and a module that it imports."""
+    pairs = set()
+    for name, path in modules.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                wanted = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                inner = [f"{node.module}.{alias.name}" for alias in node.names]
+                wanted = [each if each in modules else node.module for each in inner]
+            else:
+                continue
+            pairs |= {(name, each) for each in wanted if each in modules}
+    return {(one, other) for one, other in pairs if one != other}
+
+
+def print_graph(folder: Path) -> None:
+    """Print the numbers of modules, imports and lines, in total and by package."""
+    modules = module_names(folder)
+    pairs = imports(modules)
+    importers = Counter(other for _, other in pairs)
+    lines = {name: len(path.read_text().splitlines()) for name, path in modules.items()}
+    single = [name for name in modules if importers[name] == 1]
+    short = [name for name in single if lines[name] < 110]
+    print(f"modules {len(modules)}, imports {len(pairs)}, lines {sum(lines.values())}")
+    print(f"with one importer {len(single)}, of them under 110 lines {len(short)}")
+    rooms: Counter[str] = Counter()
+    files: Counter[str] = Counter()
+    for name in modules:
+        room = name.split(".")[1] if "." in name else name
+        rooms[room] += lines[name]
+        files[room] += 1
+    for room, count in rooms.most_common(8):
+        print(f"  {room:14} {files[room]:4} files {count:7,} lines")
+
+
+class Trace:
+    """Modules and functions of the package that run, and the depth of their calls."""
+
+    def __init__(self, folder: Path) -> None:
+        self._root = str(folder / PACKAGE) + os.sep
+        self._modules: set[str] = set()
+        self._functions: set[tuple[str, str, int]] = set()
+        self._depth = self._deepest = 0
+
+    def follow(self, work: Callable[[], Any]) -> None:
+        """Call a function and record what runs."""
+        sys.setprofile(self._note)
+        try:
+            work()
+        finally:
+            sys.setprofile(None)
+
+    def _note(self, frame: FrameType, event: str, _argument: Any) -> None:
+        code = frame.f_code
+        if event not in ("call", "return") or not code.co_filename.startswith(
+            self._root
+        ):
+            return
+        if event == "return":
+            self._depth -= 1
+            return
+        self._depth += 1
+        self._deepest = max(self._deepest, self._depth)
+        self._modules.add(code.co_filename)
+        self._functions.add((code.co_filename, code.co_name, code.co_firstlineno))
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self._modules)} modules, {len(self._functions)} functions, depth "
+            f"{self._deepest}"
+        )
+
+
+def print_traces(folder: Path) -> None:
+    """Print the traces of a row through both classifiers and the command."""
+    import numpy as np
+
+    from rpnb import PooledClassifier, RPNBClassifier
+    from rpnb.cli import main as command
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(303, 8))
+    y = (X[:, 0] > 0).astype(np.int64)
+    learners: tuple[Any, ...] = (PooledClassifier, RPNBClassifier)
+    for learner in learners:
+        model = learner(random_state=0).partial_fit(X[:300], y[:300])
+        model.predict_then_learn(X[300:301], y[300:301])
+        plain, checked = Trace(folder), Trace(folder)
+        plain.follow(partial(model.predict_then_learn, X[301:302], y[301:302]))
+        print(f"{learner.__name__}, predict_then_learn of a plain row: {plain}")
+        listed = X[302:303].tolist(), y[302:303].tolist()
+        checked.follow(partial(model.predict_then_learn, *listed))
+        print(f"{learner.__name__}, of a row that must be checked: {checked}")
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "rows.csv"
+        header = ",".join([*(f"x{j}" for j in range(8)), "y"])
+        np.savetxt(path, np.c_[X, y], delimiter=",", header=header, comments="")
+        run = Trace(folder)
+        words = ["run", str(path), "--target", "y"]
+        with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+            command(words)
+            run.follow(lambda: command(words))
+        print(f"rpnb run: {run}")
+
+
+def main() -> None:
+    """Print the graph and the traces."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("sources", type=Path, nargs="?")
+    given = parser.parse_args().sources or Path(__file__).parents[1] / "src"
+    folder = given.resolve()
+    print_graph(folder)
+    sys.path.insert(0, str(folder))
+    # An editable installation would find other sources first.
+    sys.meta_path[:] = [
+        each for each in sys.meta_path if "editable" not in type(each).__module__
+    ]
+    print_traces(folder)
+
+
+if __name__ == "__main__":
+    main()
