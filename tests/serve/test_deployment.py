@@ -68,6 +68,24 @@ def test_dashboard_and_alerts_use_figures_that_are_exported(
     assert len(used) > 15
 
 
+def test_what_is_known_before_labels_come_is_shown_and_watched(
+    exported: set[str],
+) -> None:
+    board = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text())
+    shown = {
+        name
+        for panel in board["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"rpnb_\w+", target["expr"])
+    }
+    early = {name for name in exported if name.startswith("rpnb_model_waiting_")}
+    early |= {"rpnb_model_input_moved", "rpnb_model_mix_share"}
+    assert early <= shown
+    alerts = " ".join(each for what, each in expressions() if what.startswith("Rpnb"))
+    for figure in ("low", "outside", "alarms"):
+        assert f"rpnb_model_waiting_{figure}" in alerts
+
+
 def test_the_dashboard_is_whole() -> None:
     board = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text())
     panels: list[dict[str, Any]] = board["panels"]

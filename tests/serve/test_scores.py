@@ -125,3 +125,17 @@ def test_drift_is_noticed_and_a_steady_error_hardly_ever() -> None:
     alarms = [i for i in range(1000) if detector.add(bool(rng.random() < 0.6))]
     assert alarms
     assert alarms[0] < 500
+
+
+def test_alarms_are_counted_when_old_ones_are_no_longer_kept() -> None:
+    wrong = [row // 100 % 2 == 1 for row in range(40_000)]
+    detector = DriftDetector()
+    alarms = sum(detector.add(each) for each in wrong)
+    assert alarms > 150
+    scores = Scores()
+    for start in range(0, len(wrong), 8000):
+        part = wrong[start : start + 8000]
+        scores.add(["a"] * len(part), ["ab"[each] for each in part], None, 0.0)
+        scores = Scores.from_json(json.loads(json.dumps(scores.to_json())))
+    assert scores.summary()["alarms"] == alarms
+    assert len(scores.alarms) == 100

@@ -262,7 +262,6 @@ class ModelFollower:
         now, (_, columns) = self._now, self._columns()
         last = [(name, float(column[-1])) for name, column in columns.items()]
         most = sorted(last, key=lambda pair: -pair[1])
-        count = len(self._inputs.shifts.alarms) + len(self._watch.alarms)
         return {
             "waiting": now.waiting,
             "expected": now.expected if now.waiting else None,
@@ -273,7 +272,7 @@ class ModelFollower:
             "outside": self._inputs.outside,
             "outside_column": self._inputs.outside_column,
             "distances": most[:_COLUMNS],
-            "alarms": count,
+            "alarms": self._inputs.shifts.raised + self._watch.raised,
         }
 
     def details(self) -> dict[str, Any]:

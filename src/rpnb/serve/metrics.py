@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from rpnb._version import __version__
 from rpnb.serve.scores import Scores
+from rpnb.serve.served_model import ServedModel
 from rpnb.serve.writer import Writer
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -104,7 +105,7 @@ class _WriterCollector:
 
     def _of_models(self) -> Iterator[Any]:
         models = list(self._writer.models.values())
-        for name, text, read in (
+        counts: tuple[tuple[str, str, Callable[[ServedModel], int]], ...] = (
             ("learned", "Learned rows.", lambda m: m.scores.learned),
             (
                 "scored",
@@ -114,11 +115,12 @@ class _WriterCollector:
             ("mistakes", "Wrong scored predictions.", lambda m: m.scores.mistakes[0]),
             ("expired", "Rows dropped without a label.", lambda m: m.expired),
             ("predicted", "Predictions.", lambda m: m.predicted),
-            ("alarms", "Drift alarms kept.", lambda m: len(m.scores.alarms)),
-        ):
+            ("alarms", "Drift alarms.", lambda m: m.scores.raised),
+        )
+        for name, text, count in counts:
             family = CounterMetricFamily(f"rpnb_model_{name}", text, labels=("model",))
             for model in models:
-                family.add_metric((model.name,), read(model))
+                family.add_metric((model.name,), count(model))
             yield family
         for name, text, read in (
             ("waiting", "Rows waiting for a label.", lambda m: m.waiting),

@@ -68,6 +68,8 @@ class Scores:
         """number of predicted rows by label and prediction"""
         self.calibration = [[0, 0.0, 0] for _ in range(_BINS)]
         """for each bin of confidence: rows, sum of confidences, correct predictions"""
+        self.raised = 0
+        """number of drift alarms"""
         self.alarms: list[list[float]] = []
         """row number and time of the latest drift alarms"""
         self._detector = DriftDetector()
@@ -151,6 +153,7 @@ class Scores:
                 cell[1] += p
                 cell[2] += not wrong[0]
             if detect(wrong[0]):
+                self.raised += 1
                 self.alarms = [*self.alarms[1 - _ALARMS :], [scored, time]]
             if scored % self._step == 0:
                 self.scored, self.mistakes = scored, [all_0, all_1, all_2]
@@ -201,7 +204,7 @@ class Scores:
                 "window_majority": recent_majority if self.scored else None,
                 "window_no_change": recent_no_change if self.scored else None,
             },
-            "alarms": len(self.alarms),
+            "alarms": self.raised,
         }
 
     def details(self) -> dict[str, Any]:
@@ -258,6 +261,7 @@ class Scores:
             "confusion": [[*pair, n] for pair, n in self.confusion.items()],
             "calibration": self.calibration,
             "alarms": self.alarms,
+            "raised": self.raised,
             "detector": vars(self._detector),
             "majority": self._majority,
             "last": self._last,
@@ -275,6 +279,8 @@ class Scores:
         scores.balance = Counter(dict(saved["balance"]))
         scores.confusion = Counter({(a, b): n for a, b, n in saved["confusion"]})
         scores.calibration, scores.alarms = saved["calibration"], saved["alarms"]
+        # Snapshots of older versions have only the alarms that were kept.
+        scores.raised = saved.get("raised", len(scores.alarms))
         vars(scores._detector).update(saved["detector"])
         scores._majority, scores._last = saved["majority"], saved["last"]
         for bits in saved["window"]:

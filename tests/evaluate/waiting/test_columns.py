@@ -7,7 +7,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import pytest
 
 from rpnb.core.columns.coding import date_numbers, text_numbers
-from rpnb.evaluate.waiting import InputWatch
+from rpnb.evaluate.waiting import InputWatch, LearnerWatch
 from rpnb.evaluate.waiting.columns import TableColumns, column_distances, date_text
 
 N = 4000
@@ -55,6 +55,23 @@ def test_what_moves_slowly_is_no_clock(slope: float) -> None:
     watch = watched(pd.DataFrame({"moving": moving}))
     assert watch.shifts.clocks == set()
     assert bool(watch.shifts.alarms) == (slope > 0.0)
+
+
+def test_alarms_are_counted_when_old_ones_are_no_longer_kept() -> None:
+    moved = np.arange(125_000) // 500 % 4 // 2  # other values every 1,000 rows
+    inputs = InputWatch()
+    learner = LearnerWatch(inputs, own_alarms=True)
+    for part in moved.reshape(-1, 500):
+        sure, labels = np.full(500, 0.9), ["ash", "elm"]
+        learner.add_predicted(part, sure, labels)
+        inputs.add_predicted(part[:, None].astype(float), 0)
+        inputs.add_labelled(part[:, None].astype(float), 0)
+        at = np.full(500, inputs.rows)
+        learner.add_labelled(part, part, sure, labels, at, alarms=[499])
+    assert inputs.shifts.raised == learner.classes.raised == 124
+    assert learner.raised == 124 + 250
+    kept = inputs.shifts.alarms, learner.classes.alarms, learner.error_alarms
+    assert [len(alarms) for alarms in kept] == [100, 100, 100]
 
 
 def test_the_values_of_dates_are_named_as_dates() -> None:

@@ -92,7 +92,10 @@ class ShiftWatch:
     ) -> None:
         self.rows = 0
         """rows so far"""
+        self.raised = 0
+        """number of alarms"""
         self.alarms: list[Alarm] = []
+        """latest alarms"""
         self.names: tuple[str, ...] = ()
         self.cells: list[Cells] = []
         """cells of the columns; empty until there is a reference"""
@@ -157,6 +160,7 @@ class ShiftWatch:
         compared = [c for c, skip in zip(columns, going, strict=True) if not skip]
         changes = find_changes(compared, alpha=self._alpha)
         if any(change.distance >= LEAST for change in changes):
+            self.raised += 1
             self.alarms = [
                 *self.alarms[1 - _ALARMS :],
                 Alarm(self.rows, self._what, changes),

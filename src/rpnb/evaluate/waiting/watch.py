@@ -225,6 +225,7 @@ class LearnerWatch:
         self.waiting = WaitingCounts.of(np.zeros(0))
         self.looks: list[Look] = []
         self.error_alarms: list[Alarm] = []
+        self._errors_raised = 0
         self._unseen = self._scorable = 0
         self._step = 1
         self._detector = None if own_alarms else Adwin()
@@ -295,6 +296,7 @@ class LearnerWatch:
             windows = start + i + 1, len(truth) - i - 1, after
             changes = self._changes(*windows, labels)
             alarm = Alarm(int(at[i]), "errors", changes)
+            self._errors_raised += 1
             self.error_alarms = [*self.error_alarms[1 - _ALARMS :], alarm]
 
     def _detected(self, detector: Adwin, wrong: Any) -> list[tuple[int, int]]:
@@ -351,8 +353,13 @@ class LearnerWatch:
             self.looks = [look for look in self.looks if look.row % every == 0]
 
     @property
+    def raised(self) -> int:
+        """Number of alarms about predicted classes and errors."""
+        return self.classes.raised + self._errors_raised
+
+    @property
     def alarms(self) -> list[Alarm]:
-        """Alarms about predicted classes and errors, in order."""
+        """Latest alarms about predicted classes and errors, in order."""
         found = [*self.classes.alarms, *self.error_alarms]
         return sorted(found, key=lambda alarm: alarm.row)
 
