@@ -4,11 +4,14 @@ The mock cluster of the client lives in this process and listens on a port of th
 machine; the service is another process, which can be killed.
 """
 
+import asyncio
 import json
 import random
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -17,6 +20,7 @@ import pytest
 
 import rpnb
 from rpnb.client import Client
+from rpnb.serve.kafka.source import KafkaOptions, KafkaSource
 from serve.process import ServerProcess, run_command, wait_until
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
@@ -167,6 +171,49 @@ def test_bad_messages_are_passed_over_and_counted(
     server.stop()
     refused = [each for each in server.lines if each["message"] == "message refused"]
     assert {each["offset"] for each in refused} == {10, 11, 12, 18, 19, 20}
+
+
+def test_an_error_of_the_client_does_not_end_the_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rpnb.serve.kafka.source._RETRY_SECONDS", 0.01)
+    assigned = []
+
+    class Consumer:
+        """A client whose first two instances fail while they read."""
+
+        def __init__(self, *_given: Any, **_settings: Any) -> None:
+            pass
+
+        def list_topics(self, **_given: Any) -> Any:
+            topic = SimpleNamespace(error=None, partitions=[0])
+            return SimpleNamespace(topics={"stream": topic})
+
+        def assign(self, partitions: list[Any]) -> None:
+            assigned.append([each.offset for each in partitions])
+
+        def consume(self, *_given: Any) -> list[Any]:
+            if len(assigned) <= 2:
+                raise RuntimeError("the client failed")
+            return []
+
+        def get_watermark_offsets(self, *_given: Any, **_how: Any) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
+
+    nobody: Any = None  # no message reaches the log
+    topics = KafkaOptions("nowhere", {"stream": "rows"}, {})
+    source = KafkaSource(topics, tmp_path, nobody)
+    monkeypatch.setattr(confluent_kafka, "Consumer", Consumer)
+    with closing(asyncio.new_event_loop()) as loop:
+        source.start(loop)
+        try:
+            wait_until(lambda: len(assigned) == 3, "it reads again")
+        finally:
+            source.stop()
+    assert assigned == [[confluent_kafka.OFFSET_BEGINNING]] * 3
 
 
 @pytest.mark.parametrize(

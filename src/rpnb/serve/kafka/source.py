@@ -141,6 +141,16 @@ class KafkaSource:
     # The thread
 
     def _run(self) -> None:
+        """Read until the service stops; after an error, from the offsets in the log."""
+        while not self._stopping.is_set():
+            try:
+                self._consume()
+            except Exception as error:
+                log.error("reading from Kafka failed", exc_info=error)
+                self._lags = {}  # nothing is assigned to the next consumer
+                self._stopping.wait(_RETRY_SECONDS)
+
+    def _consume(self) -> None:
         settings = {
             "group.id": "rpnb",
             **self._options.settings,
@@ -162,8 +172,6 @@ class KafkaSource:
                     continue
                 found = consumer.consume(_MOST_MESSAGES, _WAIT_SECONDS)
                 self._write(consumer, list(self._read(found)))
-        except Exception as error:
-            log.error("reading from Kafka failed", exc_info=error)
         finally:
             consumer.close()
 
