@@ -12,7 +12,7 @@ import label_shift
 from oracles import waiting as oracle
 from rpnb.baselines import GaussianNB
 from rpnb.evaluate.waiting import PriorCorrection
-from rpnb.evaluate.waiting.priors import mix_of
+from rpnb.evaluate.waiting.priors import BLOCK, FEWEST, best_share, mix_of
 
 LATE = 300
 
@@ -77,6 +77,27 @@ def test_a_mix_that_moves_is_followed_and_one_that_stays_is_left_alone() -> None
         P, y = stream(6000, 0.5, seed)
         found, _ = run(P, y)
         assert log_loss(found, y) < log_loss(P, y) + 0.001
+
+
+def test_a_gain_must_be_larger_than_two_standard_errors() -> None:
+    blocks = 20
+    up_and_down = np.resize([1.0, -1.0], blocks)  # a mean of 0, a deviation of 1
+    error = 1.0 / np.sqrt(blocks)
+    means = np.stack(
+        [
+            np.full(blocks, -1.0),
+            up_and_down + 1.9 * error,  # the largest mean, but not significant
+            0.1 * up_and_down + 0.3 * error,
+            0.1 * up_and_down + 0.1 * error,
+        ],
+        axis=1,
+    )
+    gains = np.repeat(means, BLOCK, axis=0)
+    assert best_share(gains) == 0.75
+    gains[:, 2] = -1.0
+    assert best_share(gains) == 0.0
+    assert best_share(np.ones((FEWEST - 1, 4))) == 0.0
+    assert best_share(np.ones((FEWEST, 4))) == 0.25
 
 
 def test_the_mix_of_rows_is_found() -> None:
