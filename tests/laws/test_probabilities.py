@@ -32,6 +32,22 @@ def test_they_sum_to_one_and_the_largest_is_the_label(name: str) -> None:
     assert_array_equal(P[np.arange(len(wide)), predicted], P.max(axis=1))
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in names() if hasattr(new(name), "predict_log_proba")]
+)
+def test_logarithms_are_those_of_the_probabilities(name: str) -> None:
+    X, y = stream_for(name, 300)
+    model = new(name).partial_fit(X, y)
+    with np.errstate(divide="ignore"):
+        expected = np.log(model.predict_proba(X))
+    found = model.predict_log_proba(X)
+    # A logarithm may be finite where the probability underflows.
+    there = np.isfinite(expected)
+    assert there.mean() > 0.9
+    assert_allclose(found[there], expected[there], rtol=1e-9, atol=1e-9)
+    assert (found[~there] < -700.0).all()
+
+
 @pytest.mark.parametrize("name", [n for n in names() if n not in WITH_PROBABILITIES])
 def test_the_others_do_not_offer_them(name: str) -> None:
     X, y = stream_for(name, 40)

@@ -1,5 +1,6 @@
 """Parameters out of range, of the wrong type, or changed while a model lives."""
 
+import io
 from collections import UserDict
 from typing import Any
 
@@ -217,6 +218,16 @@ def test_given_priors_may_be_any_mapping() -> None:
     other = UserDict({0: 0.5, 1: 0.3, 2: 0.2})
     with pytest.raises(ValueError, match=r"class_prior was .* when learning began"):
         model.set_params(class_prior=other).partial_fit(X, y)
+
+
+def test_one_and_true_are_different_values() -> None:
+    model = small(prior_weight=1).fit(X, y)
+    model.set_params(prior_weight=1.0).partial_fit(X, y)
+    model.set_params(prior_weight=True)
+    with pytest.raises(ValueError, match="prior_weight was 1 when .* and is True now"):
+        model.partial_fit(X, y)
+    with pytest.raises(ValueError, match="prior_weight was 1 when .* and is True now"):
+        model.save(io.BytesIO())
 
 
 def test_a_seed_is_used_once_and_may_change_afterwards() -> None:

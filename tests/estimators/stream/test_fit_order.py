@@ -1,5 +1,6 @@
 """`fit` takes rows as a set: their order is drawn, so that sorted rows do no harm."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -96,3 +97,7 @@ def test_an_order_that_is_no_truth_value_is_refused() -> None:
     with pytest.raises(TypeError, match="shuffle must be True or False, got 'no'"):
         model.set_params(shuffle="no").fit(X, y)
     assert state_of(model) == before
+    file = io.BytesIO()
+    with pytest.raises(TypeError, match="shuffle must be True or False, got 'no'"):
+        model.save(file)
+    assert file.getvalue() == b""
