@@ -224,9 +224,9 @@ def test_one_and_true_are_different_values() -> None:
     model = small(prior_weight=1).fit(X, y)
     model.set_params(prior_weight=1.0).partial_fit(X, y)
     model.set_params(prior_weight=True)
-    with pytest.raises(ValueError, match="prior_weight was 1 when .* and is True now"):
+    with pytest.raises(ValueError, match=r"prior_weight was 1 when .* and is True now"):
         model.partial_fit(X, y)
-    with pytest.raises(ValueError, match="prior_weight was 1 when .* and is True now"):
+    with pytest.raises(ValueError, match=r"prior_weight was 1 when .* and is True now"):
         model.save(io.BytesIO())
 
 
