@@ -335,7 +335,7 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
         "r.csv",
         "x:y\n1:2\n",
         ReadOptions(target="y"),
-        "set another one with --delimiter",
+        "by another sign, set it with --delimiter",
     ),
     ("r.csv", "x,y\n1,2\n", ReadOptions(target=None), "Name it with --target"),
     (
@@ -426,7 +426,9 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
         ReadOptions(target="y"),
         "row 2: an unmatched quotation mark",
     ),
-    ("r.txt", "x,y\nu,a\n", ReadOptions(target="y"), "the format is not known"),
+    ("r.bin", "x,y\nu,a\x00\n", ReadOptions(target="y"), "the format is not known"),
+    ("r.csv", "x,y\n1,0.5\n", ReadOptions(target="y"), "predicts classes, not"),
+    ("r.csv", "y\np\nq\n", ReadOptions(target="y"), "and at least one feature"),
 ]
 
 

@@ -506,6 +506,8 @@ class RunFacts:
     """the model file among the written files"""
     table: bool = False
     """whether the rows are a table, whose order has no meaning"""
+    reading: str = ""
+    """options of the command line with which the file was read"""
     metrics: tuple[Metric, ...] = ()
     """metrics to show besides the usual ones"""
     sensitive: tuple[str, ...] = ()

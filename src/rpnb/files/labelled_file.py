@@ -22,6 +22,7 @@ from rpnb.files.formats.arff import Arff
 from rpnb.files.formats.byte_sources import (
     COMPRESSED,
     STANDARD_INPUT,
+    ByteSource,
     name_in_zip,
     standard_input_begins,
 )
@@ -75,6 +76,8 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
     "svmlight": (".svmlight", ".libsvm", ".svm"),
     "excel": (".xlsx", ".xls", ".xlsb", ".ods"),
 }
+# Number of bytes to examine where the name does not tell the format.
+_BEGIN = 1 << 16
 # SVMlight's batches are sparse; those of all others are columns.
 _READERS: Mapping[str, Callable[[str, ReadOptions], TableReader | SvmLight]] = {
     "csv": Delimited,
@@ -88,31 +91,51 @@ _READERS: Mapping[str, Callable[[str, ReadOptions], TableReader | SvmLight]] = {
 
 
 def format_of(path: str, named: str | None = None) -> str:
-    """Return the format of a file: as named, or by the ending of its name."""
+    """Return the format of a file: as named, by the ending of its name, or its bytes.
+
+    Text with an unknown ending, such as .txt or .data, is CSV if it is no other format.
+    """
     if named is not None:
         return named
     if path == STANDARD_INPUT:
-        return _format_of_bytes(standard_input_begins())
+        return _format_of_bytes(standard_input_begins()) or "csv"
+    zipped = path.lower().endswith(".zip")
+    found = _format_of_name(name_in_zip(path) if zipped else path)
+    if found is None and Path(path).is_file():
+        found = _format_of_bytes(_begin_of(path))
+    if found is None:
+        known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
+        raise FileError(
+            f"{path}: the format is not known by the name of the file ({known}, "
+            f"perhaps with {', '.join(COMPRESSED)}); --format names one of "
+            f"{', '.join(FORMATS)}"
+        )
+    if zipped and found in ("parquet", "feather", "excel"):
+        raise FileError(f"{path}: {found} in a zip file; unpack it")
+    return found
+
+
+def _format_of_name(path: str) -> str | None:
+    """Return the format that the ending of a name stands for, if it is known."""
     name = Path(path).name.lower()
-    if name.endswith(".zip"):
-        inner = format_of(name_in_zip(path))
-        if inner in ("parquet", "feather", "excel"):
-            raise FileError(f"{path}: {inner} in a zip file; unpack it")
-        return inner
     ending = next((each for each in COMPRESSED if name.endswith(each)), "")
     name = name.removesuffix(ending)
-    for kind, endings in FORMATS.items():
-        if name.endswith(endings):
-            return kind
-    known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
-    raise FileError(
-        f"{path}: the format is not known by the name of the file ({known}, perhaps "
-        f"with {', '.join(COMPRESSED)}); --format names one of {', '.join(FORMATS)}"
+    return next(
+        (kind for kind, endings in FORMATS.items() if name.endswith(endings)), None
     )
 
 
-def _format_of_bytes(head: bytes) -> str:
-    """Return the format of a file that begins so: CSV if it is no other.
+def _begin_of(path: str) -> bytes:
+    """Return the first bytes of a file, decompressed."""
+    with closing(ByteSource(path)) as source:
+        try:
+            return source.read(_BEGIN)
+        except FileError as error:
+            raise FileError(f"{path}: {error}") from error
+
+
+def _format_of_bytes(head: bytes) -> str | None:
+    """Return the format of a file that begins so; None for unknown binary files.
 
     >>> [_format_of_bytes(head) for head in (b'{"a": 1}', b"a,b", b"+1 3:1 7:0.5")]
     ['jsonl', 'csv', 'svmlight']
@@ -121,6 +144,9 @@ def _format_of_bytes(head: bytes) -> str:
     for begin, kind in begins.items():
         if head.startswith(begin):
             return kind
+    utf_16 = head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if b"\x00" in head and not utf_16:
+        return None
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text[:1] in (b"{", b"["):
         return "jsonl"

@@ -1,5 +1,6 @@
 """What readers return and raise, and their options."""
 
+import shlex
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -27,6 +28,15 @@ class FileError(ValueError):
         super().__init__(message)
         self.fixes = tuple(fixes)
         self.problems: tuple[FileError, ...] = (self,)
+
+
+def typed(option: str, *values: str) -> str:
+    """Return an option with its values as one types it in a shell.
+
+    >>> typed("--drop", "unit price", "size")
+    "--drop 'unit price' size"
+    """
+    return shlex.join([option, *values])
 
 
 def join_problems(name: str, problems: Sequence[FileError]) -> FileError:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +157,25 @@ def test_columns_that_differ_in_spread_go_by_their_names(
     said = capsys.readouterr().out
     assert "of column proline, " in said
     assert "of column nonflavanoid_phenols" in said
+
+
+def test_the_proposed_command_reads_files_as_the_model_was_trained(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"{i},5\t{'not measured' if i % 9 == 4 else i % 7}\t{'pq'[i % 2]}\n"
+        for i in range(60)
+    ]
+    Path("lab.txt").write_text("By the lab\n# twice\n" + "".join(rows))
+    words = ["fit", "lab.txt", "--target", "3", "--save", "a model.rpnb", "--quiet"]
+    words += ["--skip-rows", "1", "--comment", "#", "--no-header", "--decimal", ","]
+    words += ["--delimiter", "tab", "--na", "not measured"]
+    assert main(words) == 0
+    said = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in said if line.startswith("Predict new rows: rpnb ")]
+    proposed = shlex.split(line.removeprefix("Predict new rows: rpnb "))
+    assert main(["lab.txt" if word == "NEW_FILE" else word for word in proposed]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 61

@@ -126,6 +126,138 @@ def test_numbers_with_units_are_no_categories(
     assert any("numbers in kg" in note for note in columns["notes"])
 
 
+def proposed(said: str, given: list[str]) -> list[str]:
+    """Return the command that a message proposes: pasted, or the first option."""
+    *_, last = said.splitlines()
+    if last.startswith("Try: "):
+        return shlex.split(last.removeprefix("Try: "))[1:]
+    return [*given, *shlex.split(last.split(": use ")[1].split("; ")[0])]
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "option"),
+    [
+        # A comma that can only be a decimal separator is one in all columns.
+        ("size;unit price;y", "{i},5;1,{j};{y}", "use --decimal ,;"),
+        (
+            "size;unit price;weight;y",
+            "{i},5;1,{j};0.{j};{y}",
+            "use --decimal size=, --decimal 'unit price=,';",
+        ),
+        (
+            "size;unit price;y",
+            "1.{j},50;{i}.25;{y}",
+            "use --decimal size=, --thousands size=.;",
+        ),
+        ("size;unit price;y", "{i};1.{j},50;{y}", "use --decimal , --thousands .;"),
+        (
+            "size;unit price;weight;y",
+            "{i},5 kg;{i}.5 kg;7,25;{y}",
+            "use --decimal size=, --decimal weight=,;",
+        ),
+    ],
+)
+def test_columns_in_one_notation_are_one_problem(
+    header: str,
+    row: str,
+    option: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [row.format(i=i % 9, j=100 + i, y="pq"[i % 2]) for i in range(60)]
+    Path("signs.csv").write_text("\n".join([header, *rows]) + "\n")
+    given = ["run", "signs.csv", "--target", "y", "--json", "--quiet"]
+    assert main(given) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert option in said
+    assert main(proposed(said, given)) == 0
+    columns = json.loads(capsys.readouterr().out)["columns"]
+    assert columns["numbers"] == header.removesuffix(";y").split(";")
+
+
+def test_a_word_in_a_column_with_points_keeps_its_points(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"{i},5;{'missing' if i % 9 == 4 else f'{i}.25'};{'pq'[i % 2]}\n"
+        for i in range(60)
+    ]
+    Path("signs.csv").write_text("size;weight;y\n" + "".join(rows))
+    given = ["run", "signs.csv", "--target", "y", "--json", "--quiet"]
+    assert main(given) == 2
+    assert main(proposed(capsys.readouterr().err, given)) == 0
+    columns = json.loads(capsys.readouterr().out)["columns"]
+    assert columns["numbers"] == ["size", "weight"]
+
+
+@pytest.mark.parametrize(
+    ("before", "target", "fixed"),
+    [
+        ("Report of 2024;;\nprinted by hand\n\n", "y", "--skip-rows 3"),
+        ("a,b\n1,2\n", "y", "--skip-rows 2"),
+        # Nothing says which of the lines names the columns.
+        ("a,b\n1,2\n", "3", None),
+        # Names of rows, as R writes them, have no name themselves.
+        ("x,z,w,y\n", "y", None),
+    ],
+)
+def test_lines_before_a_table_may_have_columns_too(
+    before: str,
+    target: str,
+    fixed: str | None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "report.csv"
+    names = "" if before.startswith("x") else "k,x,z,w,y\n"
+    rows = [f"{i},{i % 7},{i % 5},{i % 3},{'pq'[i % 2]}\n" for i in range(60)]
+    path.write_text(before + names + "".join(rows))
+    given = ["run", str(path), "--target", target, "--quiet", "--json"]
+    assert main(given) == 2
+    said = capsys.readouterr().err
+    if fixed is None:
+        assert "--skip-rows" not in said
+        return
+    assert fixed in said
+    assert main([*given, *fixed.split()]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["columns"]["numbers"] == ["k", "x", "z", "w"]
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_dates_that_are_not_read_are_answered_with_the_form_that_is(
+    native: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "dates.csv"
+    rows = [f"{1 + i % 28:02d}.01.2024,{i % 7},{'pq'[i % 2]}\n" for i in range(60)]
+    path.write_text("sent at,x,y\n" + "".join(rows))
+    given = ["run", str(path), "--target", "y", "--quiet"]
+    assert main([*given, *([] if native else ["--model", "PA"])]) == 2
+    said = capsys.readouterr().err
+    assert ("2024-05-31" in said) == native
+    assert said.endswith("--drop 'sent at'\n")
+    assert main([*given, "--drop", "sent at"]) == 0
+
+
+def test_infinity_may_be_named_as_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "inf.csv"
+    rows = [f"{'inf' if i == 30 else i % 7},{'pq'[i % 2]}\n" for i in range(60)]
+    path.write_text("x,y\n" + "".join(rows))
+    given = ["run", str(path), "--target", "y", "--quiet"]
+    assert main(given) == 2
+    assert "row 31, column x: infinity" in (said := capsys.readouterr().err)
+    assert said.endswith("such as --na inf\n")
+    assert main([*given, "--na", "inf"]) == 0
+
+
 def test_few_numbers_with_a_unit_beside_a_word_are_categories(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,6 +17,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from rpnb import RPNBClassifier
 from rpnb.baselines import make
+from rpnb.cli import main
 from rpnb.cli.run import printed_result
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.evaluate.evaluation import Evaluation, native_evaluation
@@ -202,3 +203,15 @@ def test_the_lowest_error_is_named() -> None:
 
 if __name__ == "__main__":
     RECORD.write_text(table_of(*RUNS[0]), encoding="utf-8")
+
+
+def test_one_row_is_not_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("x,y\n1,p\n2,\n")
+    words = ["run", str(path), "--target", "y", "--unlabelled", "predict", "--quiet"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert ": 1 row, 1 feature" in said
+    assert "1 row without a label was predicted" in said

@@ -341,7 +341,9 @@ def test_a_learner_that_learned_nothing_gets_advice(
     words = ["run", str(path), "--target", "y", "--model", "PA", "--quiet"]
     assert main(words) == 0
     said = capsys.readouterr().out
-    assert "PA does not beat “same as last” (0.0200): try --shuffle 1: the" in said
+    assert (
+        "PA does not beat “same as last” (0.0200): try `rpnb fit`, or --shuffle" in said
+    )
     assert main([*words, "--shuffle", "1"]) == 0
     assert "--shuffle" not in capsys.readouterr().out
 
@@ -440,7 +442,7 @@ def test_every_parameter_of_the_estimator_is_an_option(
             "--batch-size must be a number",
         ),
         (["--compare", "AROW", "PA", "--save", "m"], "--save writes one model"),
-        (["--load", "nowhere.rpnb"], "nowhere.rpnb cannot be loaded"),
+        (["--load", "nowhere.rpnb"], "nowhere.rpnb cannot be loaded: No such file"),
         (["--load", "m", "--model", "PA"], "--load resumes the saved learner"),
         (["--chunk-rows", "0"], "--chunk-rows: must be at least 1"),
         (["--shuffle", "x"], "must be a whole number"),

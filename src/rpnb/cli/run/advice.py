@@ -136,13 +136,13 @@ def _ideas(
     ideas = []
     if facts.order == "file" and _is_sorted(evaluation):
         ideas.append(
-            "--shuffle 1: the rows are sorted by label, so that no learner can expect "
-            "the next one"
+            "`rpnb fit`, or --shuffle 1: the rows are sorted by label, so that no "
+            "learner can expect the next one"
         )
     elif facts.order == "file" and _change_ratio(evaluation) < _RUNS:
         ideas.append(
-            "--shuffle 1 if the order of the rows has no meaning: the labels are "
-            "autocorrelated"
+            "`rpnb fit`, or --shuffle 1, if the order of the rows has no meaning: the "
+            "labels are autocorrelated"
         )
     if {each.name for each in behind} & set(facts.sensitive):
         ideas.append("--scale, if columns differ in size")

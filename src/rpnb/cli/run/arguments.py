@@ -194,7 +194,7 @@ def add_file_options(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--format",
         choices=FORMATS,
-        help="format of the file (default: by its name)",
+        help="format of the file (default: by its name, or by its first bytes)",
     )
     group.add_argument(
         "--no-header",

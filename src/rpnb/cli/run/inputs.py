@@ -14,6 +14,7 @@ from rpnb.cli.parameters import given_parameters
 from rpnb.estimators.registry import ALIASES, DEFAULT
 from rpnb.files import FileError, LabelledArrays, LabelledFile, ReadOptions
 from rpnb.files.encoding.column_encoder import ColumnEncoder
+from rpnb.files.formats.dialect import DELIMITERS
 from rpnb.preprocessing import StreamPipeline
 
 #: The entry of a model file that describes labels and categories.
@@ -91,8 +92,11 @@ def load_model(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
     try:
         state = read_attached(path, ENCODER)
         model = load(path)
-    except (ModelFileError, OSError) as error:
-        raise CommandError(f"{path} cannot be loaded: {error}") from error
+    except OSError as error:
+        reason = error.strerror or error
+        raise CommandError(f"{path} cannot be loaded: {reason}") from error
+    except ModelFileError as error:
+        raise CommandError(str(error)) from error
     if not isinstance(state, dict):
         raise CommandError(
             f"{path} has no description of labels and categories: it was not written "
@@ -230,6 +234,30 @@ def file_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "features": arguments.features,
         "zero_based": arguments.zero_based,
     }
+
+
+def file_words(arguments: argparse.Namespace) -> list[str]:
+    """Return the given options of `add_file_options` as words of a command line."""
+    words: list[str] = []
+    names = {sign: name for name, sign in DELIMITERS.items() if name != "\\t"}
+    delimiter = names.get(arguments.delimiter, arguments.delimiter)
+    for option, value in (
+        ("--format", arguments.format),
+        ("--delimiter", delimiter),
+        ("--encoding", arguments.encoding),
+        ("--skip-rows", arguments.skip_rows or None),
+        ("--comment", arguments.comment),
+    ):
+        if value is not None:
+            words += [option, str(value)]
+    for option, signs in (
+        ("--decimal", arguments.decimal),
+        ("--thousands", arguments.thousands),
+    ):
+        for column, sign in signs:
+            words += [option, sign if column is None else f"{column}={sign}"]
+    words += ["--no-header"] if arguments.no_header else []
+    return words + (["--na", *arguments.na] if arguments.na else [])
 
 
 def _is_dataset(arguments: argparse.Namespace, name: str) -> bool:

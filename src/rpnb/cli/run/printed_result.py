@@ -1,6 +1,7 @@
 """Results of a run as a table or as JSON."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,17 +97,20 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
             "Rows were shuffled, and each was predicted before it was learned: expect "
             "about the error of the last rows, or less, on new rows."
         )
-        notes.append(f"Predict new rows: rpnb predict NEW_FILE --load {facts.saved}")
+        words = ["--load", str(facts.saved)]
+        command = " ".join(filter(None, (shlex.join(words), facts.reading)))
+        notes.append(f"Predict new rows: rpnb predict NEW_FILE {command}")
     if facts.interrupted:
         notes.append("Stopped by Ctrl-C: results are for the rows read so far.")
     notes += [f"written: {path}" for path in facts.written]
     if evaluation.unlabelled:
+        were = "was" if evaluation.unlabelled == 1 else "were"
         notes.append(
-            f"{evaluation.unlabelled:,} rows without a label were predicted, but "
+            f"{_rows(evaluation.unlabelled)} without a label {were} predicted, but "
             "neither learned nor scored."
         )
     title = (
-        f"{facts.source}: {evaluation.rows:,} rows, {facts.p} "
+        f"{facts.source}: {_rows(evaluation.rows)}, {facts.p} "
         f"{'feature' if facts.p == 1 else 'features'}, "
         f"{classes} {'class' if classes == 1 else 'classes'}, {order}"
     )
@@ -122,6 +126,10 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
     )
     first = warning(evaluation, facts)
     return to_text(table) if first is None else f"{first}\n\n{to_text(table)}"
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} {'row' if count == 1 else 'rows'}"
 
 
 def _seconds(facts: RunFacts) -> str:

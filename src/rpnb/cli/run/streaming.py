@@ -1,6 +1,7 @@
 """`rpnb run` and `rpnb compare`: evaluate learners in one pass, write the results."""
 
 import argparse
+import shlex
 import signal
 import sys
 import threading
@@ -22,7 +23,13 @@ from rpnb.cli.run.asked_probabilities import (
     of_predictions,
     wants_probabilities,
 )
-from rpnb.cli.run.inputs import ENCODER, explained, learners_of, open_rows
+from rpnb.cli.run.inputs import (
+    ENCODER,
+    explained,
+    file_words,
+    learners_of,
+    open_rows,
+)
 from rpnb.cli.run.outputs import Outputs, PredictionsFile, writing
 from rpnb.cli.run.printed_result import as_json, as_table
 from rpnb.cli.run.stream_progress import StreamProgress, line
@@ -351,6 +358,7 @@ class _Run:
             written=tuple(str(path) for path in written if path is not None),
             saved=None if arguments.save is None else str(arguments.save),
             table=arguments.command == "fit",
+            reading=shlex.join(file_words(arguments)),
             sensitive=tuple(
                 name
                 for name, model in self._models.items()

@@ -25,7 +25,7 @@ from rpnb.files.encoding.number_text import Notation
 from rpnb.files.encoding.targets import Targets
 from rpnb.files.encoding.text_columns import ISO_DATE, is_word, refused_number
 from rpnb.files.formats.arrow_arrays import as_array, is_text
-from rpnb.files.reading import FileError, Kind, LabelledChunk, ReadOptions
+from rpnb.files.reading import FileError, Kind, LabelledChunk, ReadOptions, typed
 from rpnb.labels import NO_LABEL, LabelIndex
 
 if TYPE_CHECKING:
@@ -312,8 +312,8 @@ class ColumnEncoder:
             row = int(rows[int(np.argmax(numbers >= most))])
             raise FileError(
                 f"{self.name}, row {row}, column {column}: more than {most} different "
-                f"values, so free text rather than categories; drop the column (--drop "
-                f"{column}) or raise --max-categories"
+                f"values, so free text rather than categories; drop the column "
+                f"({typed('--drop', column)}) or raise --max-categories"
             )
         return numbers
 
@@ -361,6 +361,9 @@ class ColumnEncoder:
             what += "of earlier rows, or --model Pooled, which supports missing values"
         elif np.isinf(value):
             what = "infinity is not allowed; features must be finite numbers"
+            if self._na:
+                what += "; if it stands for a missing value, use --na followed by its "
+                what += "text, such as --na inf"
         raise FileError(f"{self.name}, row {rows[i]}, column {column}: {what}")
 
     # Saving and resuming

@@ -1,7 +1,8 @@
 """Numbers as text: decimal commas, thousands separators, currencies, percents."""
 
 import re
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -248,35 +249,58 @@ def notation_for(texts: Iterable[str]) -> Notation | None:
     return fitting[0] if fitting else None
 
 
-def options_for(texts: Iterable[str]) -> str | None:
+def is_ambiguous(texts: Iterable[str]) -> bool:
+    """Return whether a comma in numbers may be a decimal or a thousands separator.
+
+    >>> is_ambiguous(["1,234", "12,500"]), is_ambiguous(["1,234", "0,5"])
+    (True, False)
+    """
+    comma, thousand = Notation(","), Notation(".", ",")
+    return all(comma.matches(text) and thousand.matches(text) for text in texts)
+
+
+def options_for(texts: Iterable[str], columns: Sequence[str] = ()) -> str | None:
     """Return the options that read some texts as numbers; None if there are none.
 
-    >>> options_for(["1,5", "20,25"])
-    '--decimal ,'
+    They are options for `columns`, or for all columns if none are named.
+
+    >>> options_for(["1,5", "20,25"]), options_for(["1,5"], ["price", "size"])
+    ('--decimal ,', '--decimal price=, --decimal size=,')
     >>> options_for(["1.234,5"]), options_for(["1_000"])
     ('--decimal , --thousands .', '--thousands _')
     >>> options_for(["1,234"])
     '--decimal , (1,234 is between 1 and 2) or --thousands , (1,234 is more than 1000)'
     """
     given = list(texts)
-    fitting = [n for n in _NOTATIONS if all(n.matches(text) for text in given)]
-    if not fitting:
+    notation = notation_for(given)
+    if notation is None:
         return None
-    # 1,5 can only be a fraction; 1,234 may also be a thousand.
-    if Notation(",") in fitting and Notation(".", ",") in fitting:
+    if is_ambiguous(given):
         return (
-            "--decimal , (1,234 is between 1 and 2) or --thousands , (1,234 is more "
-            "than 1000)"
+            f"{_as_typed(Notation(','), columns)} (1,234 is between 1 and 2) or "
+            f"{_as_typed(notation, columns)} (1,234 is more than 1000)"
         )
-    return _options(fitting[0])
+    return _as_typed(notation, columns)
 
 
-def _options(notation: Notation) -> str:
-    words = []
-    if notation.decimal != ".":
-        words.append(f"--decimal {notation.decimal}")
-    if notation.thousands is not None:
-        words.append(
-            f"--thousands {_NAMES.get(notation.thousands, notation.thousands)}"
-        )
-    return " ".join(words)
+def notation_options(
+    notation: Notation, columns: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """Return options for a notation, of some columns or of all, with their values.
+
+    >>> notation_options(Notation(",", "."), ["size"])
+    [('--decimal', 'size=,'), ('--thousands', 'size=.')]
+    """
+    found = []
+    for before in [f"{column}=" for column in columns] or [""]:
+        if notation.decimal != ".":
+            found.append(("--decimal", f"{before}{notation.decimal}"))
+        if notation.thousands is not None:
+            sign = _NAMES.get(notation.thousands, notation.thousands)
+            found.append(("--thousands", f"{before}{sign}"))
+    return found
+
+
+def _as_typed(notation: Notation, columns: Sequence[str]) -> str:
+    options = notation_options(notation, columns)
+    return shlex.join(word for option in options for word in option)

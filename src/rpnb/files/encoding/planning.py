@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from rpnb.files.encoding.number_text import Notation
-from rpnb.files.encoding.text_columns import examine_text
+from rpnb.files.encoding.text_columns import examine_text, join_notations
 from rpnb.files.formats.arrow_arrays import is_text, kind_of
 from rpnb.files.reading import (
     ColumnPlan,
@@ -16,6 +16,7 @@ from rpnb.files.reading import (
     Kind,
     ReadOptions,
     join_problems,
+    typed,
 )
 
 if TYPE_CHECKING:
@@ -104,10 +105,16 @@ def plan_columns(
         elif field.name in first and _counts_rows(first[field.name]):
             notes.append(
                 f"column {field.name} counts the rows; if it is not a feature, use "
-                f"--drop {field.name}"
+                f"{typed('--drop', field.name)}"
             )
         kinds[field.name] = kind
     if problems:
+        points = any(
+            c in first and _has_points(first[c])
+            for c, kind in [*kinds.items(), *((c, "number") for c in named)]
+            if kind == "number" and notation_of(c, options).decimal == "."
+        )
+        problems = join_notations(problems, others=points)
         problems += _missing_labels(name, options, first)
         if options.missing == "refuse":
             holes = (c for c in kinds if c in first and first[c].null_count)
@@ -134,6 +141,20 @@ def notation_of(column: str, options: ReadOptions) -> Notation:
         options.decimal_of.get(column, options.decimal),
         options.thousands_of.get(column, options.thousands),
     )
+
+
+def _has_points(values: "pa.ChunkedArray") -> bool:
+    """Return whether numbers may have a decimal point.
+
+    An option for the decimal separators of all columns would change what they are.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if is_text(values.type):
+        points = compute.match_substring(values, ".")
+        return bool(compute.any(points).as_py())
+    return pa.types.is_floating(values.type)
 
 
 def _missing_labels(
@@ -269,7 +290,7 @@ def _as_before(
     if others and options.labelled:
         raise FileError(
             f"{name}: a model can only be resumed with the same columns; this file has "
-            f"more: {shown_names(others)}; drop them with --drop {others[0]}"
+            f"more: {shown_names(others)}; drop them with {typed('--drop', *others)}"
         )
     dropped |= dict.fromkeys(others, "not among the model's columns")
     return ColumnPlan(options=options, kinds=kinds, dropped=dropped)

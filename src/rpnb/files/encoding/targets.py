@@ -105,7 +105,9 @@ class Targets:
                 self._refuse(
                     rows,
                     ~whole,
-                    f"{value!r} is not a label; labels are text or whole numbers",
+                    f"{value!r} is not a label; labels are text or whole numbers, as "
+                    "rpnb predicts classes, not quantities; divide them into ranges "
+                    "first",
                 )
         self._check_kind("integers", rows)
         if labels.dtype == np.uint64 and labels.max(initial=0) >= 2**63:

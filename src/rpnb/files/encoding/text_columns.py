@@ -1,7 +1,6 @@
 """Kind of a text column, from its first rows: numbers, dates, categories, text."""
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,13 +10,15 @@ from rpnb.files.encoding.number_text import (
     PERHAPS_MISSING,
     UNITS,
     Notation,
+    is_ambiguous,
     is_number_in_some_notation,
     is_plain_number,
     notation_for,
+    notation_options,
     options_for,
     split_unit,
 )
-from rpnb.files.reading import FileError, Kind, join_problems
+from rpnb.files.reading import FileError, Kind, join_problems, typed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,8 +111,7 @@ def examine_text(
         return ExaminedText("date", f"column {column} is read as dates")
     if 2 * sum(n for v, n in counts.items() if _DATE.fullmatch(v)) > total:
         raise FileError(
-            f"{name}, column {column}: contains dates or times, neither numbers nor "
-            f"categories; convert it to numbers, or drop it with --drop {column}",
+            f"{name}, column {column}: {_refused_dates(column, native=native)}",
             [("--drop", column)],
         )
     if native and 2 * sum(n for v, n in counts.items() if is_words(v)) > total:
@@ -121,16 +121,123 @@ def examine_text(
             note = (
                 f"column {column} has {len(counts):,} different values in the first "
                 f"{total:,}, and is read as a category; if it is not a feature, use "
-                f"--drop {column}"
+                f"{typed('--drop', column)}"
             )
             return ExaminedText("category", note)
         raise FileError(
             f"{name}, column {column}: {len(counts):,} different values in the first "
-            f"{total:,}, so free text rather than categories; drop it with --drop "
-            f"{column}, or read it as categories with --as-category {column}",
+            f"{total:,}, so free text rather than categories; drop it with "
+            f"{typed('--drop', column)}, or read it as categories with "
+            f"{typed('--as-category', column)}",
             [("--drop", column)],
         )
     return ExaminedText("category")
+
+
+def _refused_dates(column: str, *, native: bool) -> str:
+    """Return why a column of dates or times is refused, and what to do."""
+    if native:
+        return (
+            "dates and times are written as 2024-05-31 or 2024-05-31 18:30:00; "
+            "rewrite them, use "
+            f"{typed('--as-category', column)} if they are categories, or drop the "
+            f"column with {typed('--drop', column)}"
+        )
+    return (
+        "contains dates or times, neither numbers nor categories; convert it to "
+        f"numbers, or drop it with {typed('--drop', column)}"
+    )
+
+
+class OtherNotation(FileError):
+    """Numbers of a column have another notation than its options say.
+
+    Parameters
+    ----------
+    name, row, column
+        Position of the first of these numbers.
+    cell
+        Its text.
+    texts
+        The numbers, without units.
+    decimal
+        The requested decimal separator.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        row: int,
+        column: str,
+        cell: str,
+        texts: Sequence[str],
+        decimal: str,
+    ) -> None:
+        self.column, self.texts = column, list(texts)
+        self.position, self.cell = f"{name}, row {row}", cell.strip()
+        # A comma was requested, but these numbers have a decimal point.
+        self.has_points = decimal != "." and all(map(is_plain_number, texts))
+        text = refused_number(name, row, column, cell, self.texts, decimal)
+        fixes = [("--as-category", column)]
+        notation = notation_for(self.texts)
+        if self.has_points:
+            fixes = [("--decimal", f"{column}=.")]
+        elif notation is not None:
+            fixes = notation_options(notation, [column])
+        super().__init__(text, fixes)
+
+
+def join_notations(problems: Sequence[FileError], *, others: bool) -> list[FileError]:
+    """Return problems with those of columns in the same notation joined to one.
+
+    Where a comma is a decimal separator in one column, it is one in all.
+
+    Parameters
+    ----------
+    problems
+        Problems of a file.
+    others
+        Whether some columns hold numbers with a decimal point, so that options must
+        name the columns.
+    """
+    parts = [part for each in problems for part in each.problems]
+    found = [
+        part
+        for part in parts
+        if isinstance(part, OtherNotation)
+        and not part.has_points
+        and notation_for(part.texts) is not None
+    ]
+    commas = any(
+        notation_for(each.texts) == Notation(",")
+        for each in found
+        if not is_ambiguous(each.texts)
+    )
+    groups: dict[Notation | None, list[OtherNotation]] = {}
+    for each in found:
+        notation = notation_for(each.texts)
+        if commas and is_ambiguous(each.texts):
+            notation = Notation(",")
+        groups.setdefault(notation, []).append(each)
+    joined = []
+    for notation, group in groups.items():
+        assert notation is not None  # noqa: S101 - columns without one are left out
+        columns = [each.column for each in group]
+        named = columns if others or len(groups) > 1 else []
+        texts = [text for each in group for text in each.texts]
+        first = group[0]
+        one = len(group) == 1
+        where = f"{'column' if one else 'columns'} {', '.join(columns)}"
+        what = "is a number" if one else "and others are numbers"
+        joined.append(
+            FileError(
+                f"{first.position}, {where}: {first.cell!r} {what} in another "
+                f"notation: use {options_for(texts, named)}; if they are categories, "
+                f"use {typed('--as-category', *columns)}",
+                notation_options(notation, named),
+            )
+        )
+    return [*joined, *(part for part in parts if part not in found)]
 
 
 def _not_numbers(
@@ -157,10 +264,10 @@ def _not_numbers(
     named = words if na and _may_be_missing(words) else []
     found = []
     if others and len(named) == len(words):
-        text = refused_number(
-            name, rows[others[0]], column, others[0], others, notation.decimal
+        first = others[0]
+        found.append(
+            OtherNotation(name, rows[first], column, first, others, notation.decimal)
         )
-        found.append(FileError(text, _notation_fixes(column, others, notation.decimal)))
     if words:
         text = refused_number(name, rows[words[0]], column, words[0], na=named)
         fixes = [("--na", word.strip()) for word in named]
@@ -224,22 +331,17 @@ def _with_unit(
         shown = ", ".join(sorted(units)[:4])
         raise FileError(
             f"{name}, column {column}: numbers with different units ({shown}); convert "
-            f"them to one unit, or drop the column with --drop {column}",
+            f"them to one unit, or drop the column with {typed('--drop', column)}",
             [("--drop", column)],
         )
     problems = []
     if not all(map(notation.matches, numbers.values())):
-        options = options_for(numbers.values())
-        if options is None:
+        if notation_for(numbers.values()) is None:
             return None
         cell = next(v for v in numbers if not notation.matches(numbers[v]))
+        texts = [*numbers.values()]
         problems.append(
-            FileError(
-                f"{name}, row {rows[cell]}, column {column}: {cell.strip()!r} is a "
-                f"number in another notation: use {options}; if the column holds "
-                f"categories, use --as-category {column}",
-                _notation_fixes(column, [*numbers.values()], notation.decimal),
-            )
+            OtherNotation(name, rows[cell], column, cell, texts, notation.decimal)
         )
     if words:
         if len(numbers) <= _FEW:
@@ -265,23 +367,6 @@ def _number_note(column: str, counts: dict[str, int], notation: Notation) -> str
     if notation.thousands is not None or notation.decimal != ".":
         return None  # the user requested it
     return f"column {column} is read as numbers, such as {example.strip()!r}"
-
-
-def _notation_fixes(
-    column: str, others: list[str], decimal: str
-) -> list[tuple[str, str]]:
-    """Return options that read numbers of a column that are in another notation."""
-    if decimal != "." and all(map(is_plain_number, others)):
-        return [("--decimal", f"{column}=.")]
-    notation = notation_for(others)
-    if notation is None:
-        return [("--as-category", column)]
-    found = []
-    if notation.decimal != ".":
-        found.append(("--decimal", f"{column}={notation.decimal}"))
-    if notation.thousands is not None:
-        found.append(("--thousands", f"{column}={notation.thousands}"))
-    return found
 
 
 def refused_number(
@@ -313,25 +398,26 @@ def refused_number(
         Whether the column is one of a model, so that it cannot become a category.
     """
     where = f"{name}, row {row}, column {column}"
-    other = "" if known else f"; if they are categories, use --as-category {column}"
+    category = typed("--as-category", column)
+    other = "" if known else f"; if they are categories, use {category}"
     shown = cell.strip()
     if len(shown) > 40:
         shown = shown[:40] + "…"
     if is_number_in_some_notation(cell):
         options = options_for(others or [cell]) or options_for([cell])
         if decimal != "." and all(map(is_plain_number, others or [cell])):
-            options = f"--decimal {column}=."
+            options = typed("--decimal", f"{column}=.")
             if Notation(decimal, ".").matches(cell):
+                thousands = typed("--thousands", f"{column}=.")
                 options += (
-                    f" ({shown} has a decimal point) or --thousands {column}=. (it is "
-                    "above 1000)"
+                    f" ({shown} has a decimal point) or {thousands} (it is above 1000)"
                 )
         return (
             f"{where}: {shown!r} is a number in another notation: use {options}{other}"
         )
     missing = ""
     if na:
-        option = shlex.join(["--na", *(word.strip() for word in na)])
+        option = typed("--na", *(word.strip() for word in na))
         missing = f"; if it stands for a missing value, use {option}"
     return (
         f"{where}: {shown!r} is not a number, as the others in the column are"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.files.formats.byte_sources import STANDARD_INPUT
-from rpnb.files.reading import FileError, Kind
+from rpnb.files.reading import FileError, Kind, typed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,7 +83,8 @@ def kind_of(name: str, field: "pa.Field", *, native: bool = False) -> Kind:
     what = "dates or times" if types.is_temporal(kind) else "values"
     raise FileError(
         f"{name}, column {field.name}: contains {what} of type {kind}, neither numbers "
-        f"nor categories; convert it to numbers, or drop it with --drop {field.name}",
+        "nor categories; convert it to numbers, or drop it with "
+        f"{typed('--drop', field.name)}",
         [("--drop", field.name)],
     )
 

@@ -82,7 +82,8 @@ class Delimited(TextFile):
         """Refuse lines before a table; the error also names problems of the table."""
         if options.comment is not None:
             return
-        found = find_table(head, options.delimiter)
+        target = options.target if options.header else None
+        found = find_table(head, options.delimiter, target)
         if found is None:
             return
         count, delimiter = found

@@ -141,26 +141,33 @@ def _first_rows(text: str, delimiter: str) -> Iterator[list[str]]:
         return
 
 
-def find_table(head: bytes, delimiter: str | None) -> tuple[int, str] | None:
+def find_table(
+    head: bytes, delimiter: str | None, target: str | None = None
+) -> tuple[int, str] | None:
     """Return the number of lines before a table, and the table's delimiter.
 
     A table begins with the line from which on all examined lines have the same number
-    of columns, at least two. Returns None if the first line already has columns, or if
-    there is no such line.
+    of columns, at least two. If the first line has several columns as well, though
+    another number of them, then the table's first line must name the target. Returns
+    None if the table begins with the first line, or if there is no such line.
     """
     if skip_to_header(head)[1] is not None:
         return None
     lines = head[:_BYTES].decode(errors="replace").splitlines()[:_LINES]
     found: list[tuple[int, int, str]] = []
     for sign in _CANDIDATES[:-1] if delimiter is None else (delimiter,):
-        counts = [len(next(_first_rows(line, sign), [])) for line in lines]
-        first = next((count for count in counts if count > 0), 2)
-        if first > 1:
+        cells = [next(_first_rows(line, sign), []) for line in lines]
+        counts = [len(each) for each in cells]
+        first = next((count for count in counts if count > 0), 0)
+        if first > 1 and first == counts[-1]:
             return None
         start = len(counts)
         while start > 1 and counts[start - 1] == counts[-1]:
             start -= 1
-        if any(counts[:start]) and counts[-1] > 1 and start < len(counts) - 1:
+        if not any(counts[:start]) or counts[-1] < 2 or start >= len(counts) - 1:
+            continue
+        names = [cell.strip() for cell in cells[start]]
+        if first == 1 or target in names:
             found.append((counts[-1], start, sign))
     if not found:
         return None
@@ -213,7 +220,8 @@ def read_header(
     if len(cells) < 2:
         raise FileError(
             f"{name}: the first line has a single column with the delimiter "
-            f"{delimiter!r}; set another one with --delimiter"
+            f"{delimiter!r}, but a table has labels and at least one feature; if the "
+            "columns are separated by another sign, set it with --delimiter"
         )
     if not header:
         return [str(j) for j in range(1, len(cells) + 1)], head
