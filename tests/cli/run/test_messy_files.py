@@ -270,6 +270,22 @@ def test_few_numbers_with_a_unit_beside_a_word_are_categories(
     assert found["columns"]["categories"] == {"flat": 4}
 
 
+def test_a_word_among_few_numbers_with_a_known_unit_may_be_a_missing_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "nine.csv"
+    cells = ["missing" if i == 4 else f"{70 + i}.5 kg" for i in range(9)]
+    rows = [f"{cell},{'pq'[i % 2]}\n" for i, cell in enumerate(cells)]
+    path.write_text("weight,y\n" + "".join(rows))
+    given = ["run", str(path), "--target", "y", "--json", "--quiet"]
+    assert main(given) == 2
+    said = capsys.readouterr().err
+    assert "row 5, column weight: 'missing' is not a number" in said
+    assert "use --na missing; if they are categories" in said
+    assert main([*given, "--na", "missing"]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"]["numbers"] == ["weight"]
+
+
 def test_many_words_among_numbers_are_categories(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -262,7 +262,7 @@ def _not_numbers(
     others = [v for v in rows if is_number_in_some_notation(v)]
     words = [v for v in rows if v not in others]
     named = words if na and _may_be_missing(words) else []
-    found = []
+    found: list[FileError] = []
     if others and len(named) == len(words):
         first = others[0]
         found.append(
@@ -334,17 +334,17 @@ def _with_unit(
             f"them to one unit, or drop the column with {typed('--drop', column)}",
             [("--drop", column)],
         )
-    problems = []
+    problems: list[FileError] = []
     if not all(map(notation.matches, numbers.values())):
         if notation_for(numbers.values()) is None:
             return None
         cell = next(v for v in numbers if not notation.matches(numbers[v]))
-        texts = [*numbers.values()]
+        bare = [*numbers.values()]
         problems.append(
-            OtherNotation(name, rows[cell], column, cell, texts, notation.decimal)
+            OtherNotation(name, rows[cell], column, cell, bare, notation.decimal)
         )
     if words:
-        if len(numbers) <= _FEW:
+        if len(numbers) <= _FEW and not all(unit.lower() in UNITS for unit in units):
             return None  # such as 2 rooms, 3 rooms, studio
         text = refused_number(name, rows[words[0]], column, words[0], na=words)
         problems.append(FileError(text, [("--na", word.strip()) for word in words]))
