@@ -111,6 +111,13 @@ def test_a_change_is_followed_as_by_the_twin() -> None:
     assert state.clock[1] == twin.first
 
 
+def test_a_change_of_wide_rows_is_followed_as_by_the_twin() -> None:
+    state, twin = assert_equal_to_twin(rules(5, 660, 2, p=34, change=True))
+    assert twin.first > 0
+    # Cut points that would not be due again without the change are.
+    assert (state.cuts_made == state.clock[8]).sum() >= 32
+
+
 def test_wide_rows_equal_the_twins_to_the_bit() -> None:
     state, twin = assert_equal_to_twin(rules(5, 300, 3, p=36))
     assert twin.n_grown > 0
@@ -202,6 +209,34 @@ def test_a_row_pays_for_bounded_work() -> None:
         lowest = min(lowest, int(state.clock[3]))
     # The cut points of a feature are the largest piece.
     assert -(12 * 3000 + 40 * 2048 + 1000) < lowest <= 0
+
+
+@pytest.mark.parametrize(("n", "units"), [(2048, 40_000), (4096, 20_000)])
+def test_the_first_rows_pay_for_twice_the_work(n: int, units: int) -> None:
+    X, y, M = rules(7, n + 400, 3, p=6)
+    state = new_trees(6, M)
+    learn(state, X[:n], y[:n])
+    paid = set()
+    for x, label in zip(X[n:], y[n:], strict=True):
+        before = int(state.clock[3])
+        learn(state, x[None], np.array([label]))
+        if before <= -40_000:  # cut points are still being paid for
+            paid.add(int(state.clock[3]) - before)
+    assert paid == {units}
+
+
+@pytest.mark.parametrize("n", [3000, 1000])
+def test_after_a_change_a_quarter_of_the_rows_is_kept_but_not_too_few(n: int) -> None:
+    X, y, M = rules(1, 2 * n, 2, p=2, change=True)
+    state = new_trees(2, M)
+    learn(state, X[:n], y[:n])
+    assert state.n_rows == n
+    for end in range(n + 1, 2 * n):
+        learn(state, X[end - 1 : end], y[end - 1 : end])
+        if state.n_rows < end:
+            break
+    assert end - n <= 512  # at the end of a block of 256 rows, or of the next one
+    assert state.n_rows == max(512, end // 4)
 
 
 def test_rows_that_are_only_scored_leave_no_trace() -> None:
@@ -311,6 +346,30 @@ def test_memory_has_a_limit() -> None:
     assert limit <= state.n_rows < limit + 4096
     assert max(sizes) < 1.6 * 2**26
     assert state.raw.shape[0] <= 512
+
+
+@pytest.mark.parametrize(
+    ("p", "C", "rows"),
+    [
+        (10, 1, 131_072),
+        (100, 28, 131_072),
+        (100, 64, 2**26 // 732),
+        (4096, 4, 2**26 // 4248),
+    ],
+)
+def test_as_many_rows_are_kept_as_the_formula_has_it(p: int, C: int, rows: int) -> None:
+    assert boosted.rows_kept(p, C) == rows
+
+
+def test_a_merged_state_computes_the_cut_points_that_are_due() -> None:
+    X, y, M = rules(1, 2400)
+    one, two = new_trees(4, M), new_trees(4, M)
+    learn(one, X[:1100], y[:1100])
+    learn(two, X[1100:2200], y[1100:2200])
+    merged = boosted.merge([one, two])
+    assert (merged.cuts_made == 3).all()  # after 128, 256, 512 and 1,024 rows
+    learn(merged, X[2200:], y[2200:])
+    assert (merged.cuts_made == 4).all()  # after 2,048
 
 
 def test_a_merged_state_has_the_rows_of_all() -> None:
