@@ -1,14 +1,15 @@
-"""Processor time of the pooled classifier: rows, members, start, single calls.
+"""Time and memory of the pooled classifier: rows, members, start, single calls.
 
     python benchmarks/bench_pooled.py --data FOLDER --streams FOLDER [--names letter]
 
 All rows of a dataset, or the first `--rows` in a fixed random order, are learned, test
-then train, in one thread; the best of a few runs counts. `start` is the time of the
-first 1,000 rows, `one` the median time of `predict_one` and `learn_one` for a row,
-`most` the longest single call of either after row 256. Below each line is the time, in
-µs per row, of each member alone, learning all but the first 256 rows, and of the
-features that they read; the rest is the pool. The first line shows the speed of the
-machine.
+then train, in one thread; the best of a few runs counts. Times are processor times.
+`start` is the time of the first 1,000 rows, `one` the median time of `predict_one` and
+`learn_one` for a row, `most` the longest single call of either after row 256, `MB` the
+size of the model after all rows. Streams are NAME.npz in one of the folders. Below each
+line is the time, in µs per row, of each member alone, learning all but the first 256
+rows, and of the features that they read; the rest is the pool. The first line shows the
+speed of the machine.
 
     python benchmarks/bench_pooled.py --kernels
 
@@ -34,21 +35,21 @@ from rpnb import PooledClassifier
 from rpnb._core import algebra
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled import engine
-from rpnb.core.pooled.model import MEMBERS, new_model
+from rpnb.core.pooled.model import MEMBERS, new_model, size_of_model
 
 NAMES = ["letter", "penbased", "isolet", "skin_nonskin", "elec2"]
 #: Rows after which the scale is fixed, and rows per call of a member.
 FIRST_ROWS, BLOCK_ROWS = 256, 2048
 
 
-def timed_run(X: FloatArray, y: IntArray, names: list[str]) -> float:
-    """Return the seconds for learning all rows."""
+def timed_run(X: FloatArray, y: IntArray, names: list[str]) -> tuple[float, float]:
+    """Return the seconds for learning all rows, and the megabytes of the model."""
     M = int(y.max()) + 1
     model = new_model(names, X.shape[1], 512, 0, np.ones(M, np.bool_), 0)
     labels, nothing = np.empty(len(y), np.int64), np.zeros((0, 0))
     start = time.process_time()
     engine.run(model, X, y, np.ones(len(y)), labels, nothing)
-    return time.process_time() - start
+    return time.process_time() - start, size_of_model(model) / 1e6
 
 
 def parts(X: FloatArray, y: IntArray, names: list[str]) -> dict[str, float]:
@@ -162,7 +163,7 @@ def main() -> None:
     """Print one line for each dataset."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--streams", type=Path)
+    parser.add_argument("--streams", type=Path, nargs="*", default=[])
     parser.add_argument("--names", nargs="*", default=NAMES)
     parser.add_argument("--without", nargs="*", default=[], help="members to leave out")
     parser.add_argument("--repeats", type=int, default=3)
@@ -182,14 +183,16 @@ def main() -> None:
             order = np.random.default_rng(seed).permutation(len(y))
             X, y = X[order], y[order]
         else:
-            X, y = read_stream(options.streams / f"{name}.npz")
+            found = [folder / f"{name}.npz" for folder in options.streams]
+            X, y = read_stream(next(path for path in found if path.exists()))
         X, y = X[: options.rows], y[: options.rows]
-        whole = min(timed_run(X, y, names) for _ in range(options.repeats))
-        start = min(timed_run(X[:1000], y[:1000], names) for _ in range(3))
+        runs = [timed_run(X, y, names) for _ in range(options.repeats)]
+        whole, megabytes = min(runs)
+        start = min(timed_run(X[:1000], y[:1000], names)[0] for _ in range(3))
         single, longest = one_row(X, y)
         print(
             f"{name:14s} {whole / len(y) * 1e6:6.1f} µs  start {start:.3f} s  "
-            f"one {single:.0f} µs  most {longest:.1f} ms"
+            f"one {single:.0f} µs  most {longest:.1f} ms  {megabytes:.1f} MB"
         )
         each = parts(X, y, names)
         print("   " + "  ".join(f"{part} {us:.2f}" for part, us in each.items()))
