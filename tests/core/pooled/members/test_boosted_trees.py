@@ -361,6 +361,25 @@ def test_as_many_rows_are_kept_as_the_formula_has_it(p: int, C: int, rows: int) 
     assert boosted.rows_kept(p, C) == rows
 
 
+def test_values_that_are_no_longer_kept_are_replaced_within_their_bins() -> None:
+    p = 4096
+    X, y, _ = rules(1, 1280, 2, p, nan=0.05)
+    one, two = new_trees(p, 2), new_trees(p, 2)
+    learn(one, X[:680], y[:680])
+    learn(two, X[680:], y[680:])
+    merged = boosted.merge([one, two])
+    # Of each state the newest two blocks of 256 rows have their values.
+    raw, n_cuts, cuts = merged.raw, two.n_cuts, two.cuts
+    assert (len(raw), len(two.raw), two.n_rows) == (512, 344, 600)
+    values, bins = raw[:168], two.bins[88:256]
+    assert (n_cuts > 0).sum() > 100
+    for j in np.flatnonzero(n_cuts):
+        found = np.searchsorted(cuts[j, : n_cuts[j]], values[:, j]) + 1
+        assert_array_equal(np.where(np.isnan(values[:, j]), 0, found), bins[:, j])
+    assert np.isnan(values[:, n_cuts == 0]).all()
+    assert_array_equal(raw[168:], X[680 + 256 :].astype(np.float32))
+
+
 def test_a_merged_state_computes_the_cut_points_that_are_due() -> None:
     X, y, M = rules(1, 2400)
     one, two = new_trees(4, M), new_trees(4, M)
