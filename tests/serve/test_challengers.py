@@ -250,6 +250,32 @@ def test_versions_are_states_as_of_an_event(start: Start) -> None:
     all_sound(server)
 
 
+@pytest.mark.parametrize("begins_now", [True, False])
+def test_challengers_have_caught_up_with_one_that_has_learned_nothing_since(
+    client: Client, begins_now: bool
+) -> None:
+    """The learner that answers may begin after the last labels."""
+    name = f"quiet-{begins_now}"
+    client.create(name, "GaussianNB", features=4, classes=CLASSES)
+    life = Life(client, name)
+    life.go_on(6)
+    if begins_now:
+        client.challenge(name, "other", "GaussianNB", start="now")
+        client.promote(name, "other")
+    else:
+        client.name_version(name, "early", client.model(name)["applied"])
+        life.go_on(2)
+        client.roll_back(name, "early")
+
+    def done() -> bool:
+        return all(
+            each["caught_up"] for each in client.challengers(name)["challengers"]
+        )
+
+    wait_until(done, "the first learner has caught up")
+    assert client.promote(name, "first")["promoted"]
+
+
 def test_what_is_forgotten_is_forgotten_by_all(start: Start) -> None:
     server = start("--snapshot-rows", "50")
     with Client(server.address) as client:

@@ -64,7 +64,9 @@ class Shadow:
         self.problem: str | None = None
         """why it no longer learns; None if it does"""
         self.settled = 0
-        """id of the last event that it may read"""
+        """id of the last event that it may read; 0 until that is known"""
+        self._read = 0
+        """id of the last event that it has read, with or without labelled rows"""
         self._folder, self._served, self._keep = folder, served, keep
         self._every = every
         self._kept = (0, time.monotonic())
@@ -79,12 +81,12 @@ class Shadow:
     @property
     def caught_up(self) -> bool:
         """Whether it has learned all events that it may read."""
-        model = self.model
-        return (
-            self.problem is None
-            and model is not None
-            and model.applied >= min(self.settled, self._served.applied)
-        )
+        model, served = self.model, self._served.applied
+        if self.problem is not None or model is None:
+            return False
+        wanted = min(self.settled, served) if self.settled else served
+        # The serving learner may begin after an event without labelled rows.
+        return max(model.applied, self._read) >= wanted
 
     @property
     def scores(self) -> Scores:
@@ -147,13 +149,14 @@ class Shadow:
 
     def _catch_up(self, connection: Any, model: ServedModel) -> None:
         """Learn the events that it may read, and write its state when that is due."""
-        limit = self.settled + 1
-        if model.applied < self.settled:
-            for _ in advance(connection, model, chunk=_CHUNK, before=limit):
+        last = self.settled
+        if max(model.applied, self._read) < last:
+            for _ in advance(connection, model, chunk=_CHUNK, before=last + 1):
                 if self._closing:
                     return
                 self._keep_if_due(model)
                 time.sleep(_PAUSE)
+            self._read = last
         self._keep_if_due(model)
 
     def _keep_if_due(self, model: ServedModel) -> None:
