@@ -230,12 +230,12 @@ def compare(
 
 def parts(spark: Any, path: str, shape: Shape, repeats: int) -> dict[str, list[float]]:
     """Time what learning consists of: jobs that do more and more of a mini-batch."""
-    from rpnb.spark import blocks, columns, ordering, worker
+    from rpnb.spark import blocks, frame_columns, ordering, worker
 
     context = spark.sparkContext
     run = context.runJob
     features = tuple(f"x{i}" for i in range(shape.p))
-    chosen = columns.FrameColumns(features, "columns", "label", ("time",))
+    chosen = frame_columns.FrameColumns(features, "columns", "label", ("time",))
     model = classifier()
     found: dict[str, list[float]] = {}
 

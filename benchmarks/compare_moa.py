@@ -29,19 +29,17 @@ import numpy as np
 from peers.worker_process import Worker, worker
 from rpnb._core.trees import pass_tree
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.trees.ensembles import (
+from rpnb.core.trees import (
+    DENSITY_LOG,
+    DENSITY_PRODUCT,
     Draws,
+    Forest,
+    TreeParameters,
     fill_labels,
+    new_forest,
     new_member_accuracy,
     pass_bagging,
     pass_boosting,
-)
-from rpnb.core.trees.records import (
-    DENSITY_LOG,
-    DENSITY_PRODUCT,
-    Forest,
-    TreeParameters,
-    new_forest,
 )
 from workloads import paper_stream
 

@@ -202,7 +202,8 @@ def test_names_of_modules_and_functions_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_paths_exist(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
-    kinds = "src|tests|benchmarks|docs|tools|rpnb|core"
+    rooms = "|".join(path.name for path in PACKAGE.iterdir() if path.is_dir())
+    kinds = f"src|tests|benchmarks|docs|tools|rpnb|{rooms}"
     for path in re.findall(rf"`((?:{kinds})/[\w./-]*)`", text):
         homes = (ROOT, ROOT / "src", PACKAGE)
         assert any((home / path).exists() for home in homes), path

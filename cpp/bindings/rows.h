@@ -1,5 +1,5 @@
 // Rows from Python: an array (n, p), or the tuple (values, columns, starts) that
-// rpnb.core.kernels.rows makes of a sparse or dense table.
+// rpnb.core.kernels.row_blocks makes of a sparse or dense table.
 #pragma once
 
 #include "../rows.h"
@@ -9,7 +9,7 @@ namespace nanobind::detail {
 
 template <>
 struct type_caster<rpnb::RowBlock> {
-  NB_TYPE_CASTER(rpnb::RowBlock, const_name("rpnb.core.kernels.rows.RowBlock"))
+  NB_TYPE_CASTER(rpnb::RowBlock, const_name("rpnb.core.kernels.row_blocks.RowBlock"))
 
   bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
     if (!isinstance<nanobind::tuple>(source)) {

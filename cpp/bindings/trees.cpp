@@ -26,7 +26,7 @@ Density density_of(int number) {
   return static_cast<Density>(number);
 }
 
-// TreeParameters of rpnb.core.trees.records, a named tuple.
+// TreeParameters of rpnb.core.trees, a named tuple.
 using RulesTuple = std::tuple<int, int, bool, double, double, double, Index>;
 
 TreeParameters rules_of(const RulesTuple& given) {
@@ -35,7 +35,7 @@ TreeParameters rules_of(const RulesTuple& given) {
   return {density_of(density), static_cast<LeafRule>(leaf), grows, grace, confidence, tie, bins};
 }
 
-// Draws of rpnb.core.trees.ensembles, a named tuple.
+// Draws of rpnb.core.trees, a named tuple.
 using DrawsTuple = std::tuple<std::uint64_t, Index, Index>;
 
 Draws draws_of(const DrawsTuple& given) {

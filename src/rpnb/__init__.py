@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from rpnb._version import __version__
 
 if TYPE_CHECKING:
-    from rpnb.estimators.classifier import RPNBClassifier
     from rpnb.estimators.expected_failures import expected_failed_checks
-    from rpnb.estimators.frozen.model import FrozenRPNB
+    from rpnb.estimators.frozen.frozen_rpnb import FrozenRPNB
     from rpnb.estimators.pooled import MemberHistory, PooledClassifier
+    from rpnb.estimators.rpnb import RPNBClassifier
     from rpnb.estimators.saving.files import ModelFileError
     from rpnb.estimators.trust.contributions import Waterfall
     from rpnb.estimators.trust.reasons import Explanation
@@ -34,11 +34,11 @@ __all__ = [
 # Imported on first use: the command line starts without them.
 _MODULES = {
     "Explanation": "rpnb.estimators.trust.reasons",
-    "FrozenRPNB": "rpnb.estimators.frozen.model",
+    "FrozenRPNB": "rpnb.estimators.frozen.frozen_rpnb",
     "MemberHistory": "rpnb.estimators.pooled",
     "ModelFileError": "rpnb.estimators.saving.files",
     "PooledClassifier": "rpnb.estimators.pooled",
-    "RPNBClassifier": "rpnb.estimators.classifier",
+    "RPNBClassifier": "rpnb.estimators.rpnb",
     "Waterfall": "rpnb.estimators.trust.contributions",
     "expected_failed_checks": "rpnb.estimators.expected_failures",
     "load": "rpnb.loading",

@@ -21,8 +21,9 @@ except ImportError as error:
 from rpnb.core.bayes.statistics import Combiner
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.matrices import Distribution
-from rpnb.estimators import classifier, pooled
+from rpnb.estimators.pooled import PooledClassifier as ScikitPooled
 from rpnb.estimators.protocol import initialise
+from rpnb.estimators.rpnb import RPNBClassifier as ScikitRPNB
 from rpnb.estimators.stream.class_weights import ClassWeight
 
 __all__ = ["PooledClassifier", "RPNBClassifier"]
@@ -31,7 +32,7 @@ __all__ = ["PooledClassifier", "RPNBClassifier"]
 class _SchemaClassifier(Classifier):  # type: ignore[misc]
     """Abstract base: a classifier of this package for the attributes of a schema."""
 
-    _model: classifier.RPNBClassifier | pooled.PooledClassifier
+    _model: ScikitRPNB | ScikitPooled
 
     def _begin(self) -> None:
         """Initialise the model with the number of attributes and the classes."""
@@ -212,7 +213,7 @@ default="log_sum"
     ) -> None:
         _check_schema(schema)
         super().__init__(schema=schema, random_seed=random_seed)
-        self._model = classifier.RPNBClassifier(
+        self._model = ScikitRPNB(
             n_estimators,
             n_components=n_components,
             projection=projection,
@@ -289,7 +290,7 @@ class PooledClassifier(_SchemaClassifier):
     ) -> None:
         _check_schema(schema)
         super().__init__(schema=schema, random_seed=random_seed)
-        self._model = pooled.PooledClassifier(
+        self._model = ScikitPooled(
             members,
             n_projections=n_projections,
             window=window,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rpnb.estimators.drift.drift_aware import DriftAware
-from rpnb.estimators.frozen.model import FrozenRPNB
+from rpnb.estimators.frozen.frozen_rpnb import FrozenRPNB
 from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.files import (
     ModelFileError,

@@ -26,9 +26,9 @@ from rpnb.core.bayes.statistics import Combiner
 from rpnb.core.conformal import learn_threshold, new_thresholds
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.matrices import MatrixDistribution
-from rpnb.estimators import classifier
-from rpnb.estimators.named.columns import NamedColumns
-from rpnb.estimators.named.features import NamedFeatures
+from rpnb.estimators.named.named_columns import NamedColumns
+from rpnb.estimators.named.named_features import NamedFeatures
+from rpnb.estimators.rpnb import RPNBClassifier as ScikitRPNB
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.trust.sets import (
     LEAST_PROBABILITY,
@@ -516,7 +516,7 @@ default="log_sum"
     def _begin(self, x: Iterable[FeatureName]) -> NamedFeatures:
         parameters = self._get_params()
         seed = parameters.pop("seed")
-        model = classifier.RPNBClassifier(**parameters, random_state=seed)
+        model = ScikitRPNB(**parameters, random_state=seed)
         return NamedFeatures(model, x)
 
 

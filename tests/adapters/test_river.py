@@ -18,8 +18,8 @@ from estimators.snapshots import moments_of, snapshot
 from estimators.streams import FAMILIES, blobs, families, rules, seeds
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.record import make_projection
-from rpnb.estimators.checks.feature_names import feature_number
-from rpnb.estimators.named import features as named_features
+from rpnb.estimators.named import named_features
+from rpnb.estimators.named.feature_numbers import feature_number
 from rpnb.estimators.protocol import initialise
 from rpnb.river import RPNBClassifier
 

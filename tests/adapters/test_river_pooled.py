@@ -14,8 +14,8 @@ import rpnb
 from estimators.snapshots import snapshot
 from estimators.streams import blobs
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.estimators.checks.feature_names import feature_number
-from rpnb.estimators.named import columns as named_columns
+from rpnb.estimators.named import named_columns
+from rpnb.estimators.named.feature_numbers import feature_number
 from rpnb.river import PooledClassifier
 
 Observation = dict[Hashable, Any]

@@ -14,8 +14,8 @@ from estimators.snapshots import state_of
 from estimators.streams import blobs, cuts, rules, seeds, small
 from rpnb import RPNBClassifier
 from rpnb.core.kernels import threads
-from rpnb.estimators.checks import jobs
-from rpnb.estimators.checks.jobs import threads_for
+from rpnb.estimators.checks import parameters
+from rpnb.estimators.checks.parameters import threads_for
 
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
@@ -23,7 +23,7 @@ METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 @pytest.fixture(autouse=True)
 def few_rows_are_worth_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "LEAST_ROWS", 10)
-    monkeypatch.setattr(jobs, "LEAST_ROWS", 10)
+    monkeypatch.setattr(parameters, "LEAST_ROWS", 10)
 
 
 @settings(max_examples=30)

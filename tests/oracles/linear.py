@@ -8,8 +8,7 @@ there is one. Steps that overflow are not refused here.
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.linear.algorithms import Algorithm, LinearAlgorithm
-from rpnb.core.linear.state import LinearState
+from rpnb.core.linear import Algorithm, LinearAlgorithm, LinearState
 
 
 def linear_pass_plain(

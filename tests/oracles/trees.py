@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import exp, inf, log, log2, nan, pi, sqrt
 
 from rpnb._core.numbers import erfc  # sums of its shares are compared with a bound
-from rpnb.core.trees.records import (
+from rpnb.core.trees import (
     DENSITY_LOG,
     LEAF_ADAPTIVE,
     LEAF_MAJORITY,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rpnb.cli import main
-from rpnb.estimators.classifier import RPNBClassifier
+from rpnb.estimators.rpnb import RPNBClassifier
 from spark.workloads import labelled, named
 
 # What depends on the clock, on the machine, or on the name of the file.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pyspark.sql import functions as F
 
-from rpnb.spark.columns import choose_columns
+from rpnb.spark.frame_columns import choose_columns
 from rpnb.spark.ordering import RowPlaces, ordered_rows
 
 N = 240

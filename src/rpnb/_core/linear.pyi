@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import Any, TypeAlias
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.rows import RowBlock
+from rpnb.core.kernels.row_blocks import RowBlock
 
 # An array (n, p), or the values, columns and starts of sparse rows.
 _Rows: TypeAlias = FloatArray | RowBlock

@@ -6,7 +6,7 @@ from typing import Any, Self
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.rows import RowBlock
+from rpnb.core.kernels.row_blocks import RowBlock
 
 class Shape:
     """What the shapes of states depend on, besides the number of classes."""

@@ -10,7 +10,7 @@ from rpnb.core.kernels.arrays import (
     UIntArray,
     WordArray,
 )
-from rpnb.core.kernels.rows import RowBlock
+from rpnb.core.kernels.row_blocks import RowBlock
 
 def draw_matrix(
     distribution: str, seed: int, features: UIntArray, q: int, R: SingleArray
@@ -21,7 +21,7 @@ def project(
 ) -> None: ...
 def project_singles(X: SingleArray, R: SingleArray, Z: SingleArray) -> None: ...
 
-# An array (n, p), or rows that `rpnb.core.kernels.rows` made.
+# An array (n, p), or rows that `rpnb.core.kernels.row_blocks` made.
 _Rows: TypeAlias = FloatArray | RowBlock
 
 def project_rows(rows: _Rows, scale: float, R: SingleArray, Z: FloatArray) -> None: ...

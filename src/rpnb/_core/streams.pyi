@@ -10,7 +10,7 @@ from rpnb.core.kernels.arrays import (
     IntArray,
     SingleArray,
 )
-from rpnb.core.kernels.rows import RowBlock
+from rpnb.core.kernels.row_blocks import RowBlock
 
 # Calibration: cells
 LOWEST: int

@@ -6,8 +6,7 @@ from typing import Any, ClassVar, Self, overload
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.trees.ensembles import Draws
-from rpnb.core.trees.records import TreeParameters
+from rpnb.core.trees import Draws, TreeParameters
 
 class _Record:
     _fields: ClassVar[tuple[str, ...]]

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.pooled import PooledClassifier
+from rpnb.estimators.rpnb import RPNBClassifier
 
 _WEIGHTS = (
     "check_sample_weight_equivalence_on_dense_data",

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from rpnb.core.asking import Asking
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.elementary import exp
-from rpnb.core.kernels.rows import row_blocks
-from rpnb.core.passes.blocks import weights_of
+from rpnb.core.kernels.row_blocks import row_blocks, weights_of
 from rpnb.core.passes.engine import BATCH_BLOCK
 from rpnb.estimators.checks.labels import (
     LabelArray,
@@ -32,9 +31,9 @@ from rpnb.estimators.checks.labels import (
 from rpnb.estimators.checks.parameters import check_integer
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.checks.weights import check_weight
-from rpnb.estimators.classifier import RPNBClassifier
-from rpnb.estimators.frozen.model import FrozenRPNB
+from rpnb.estimators.frozen.frozen_rpnb import FrozenRPNB
 from rpnb.estimators.registry import find_learner
+from rpnb.estimators.rpnb import RPNBClassifier
 from rpnb.estimators.saving.files import ModelFileError, read_metadata, read_model
 from rpnb.estimators.stream.asking import ASKING
 from rpnb.estimators.stream.class_weights import (

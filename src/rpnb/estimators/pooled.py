@@ -24,7 +24,6 @@ from rpnb.estimators.checks.columns import (
     Columns,
     named_to_json,
 )
-from rpnb.estimators.checks.jobs import threads_for
 from rpnb.estimators.checks.labels import (
     LabelArray,
     as_labels,
@@ -32,12 +31,13 @@ from rpnb.estimators.checks.labels import (
     join_classes,
     number_labels,
 )
+from rpnb.estimators.checks.parameters import threads_for
 from rpnb.estimators.checks.rows import accept_rows, as_table_of_one, check_row
 from rpnb.estimators.checks.weights import check_weight, one_weight
 from rpnb.estimators.merging import merged_counts
 from rpnb.estimators.pooled_learner import PooledLearner, weight_of_each
-from rpnb.estimators.stream.activity import lock_of
 from rpnb.estimators.stream.class_weights import ClassWeight, check_class_weight
+from rpnb.estimators.stream.locks import lock_of
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.contributions import largest
 from rpnb.estimators.trust.plots import draw_importance

@@ -26,9 +26,14 @@ from rpnb.core.pooled.model import (
     new_model,
 )
 from rpnb.estimators.checks.columns import names_columns
-from rpnb.estimators.checks.jobs import check_jobs, threads_for
 from rpnb.estimators.checks.labels import LabelArray
-from rpnb.estimators.checks.parameters import check_choice, check_integer, draw_seed
+from rpnb.estimators.checks.parameters import (
+    check_choice,
+    check_integer,
+    check_jobs,
+    draw_seed,
+    threads_for,
+)
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.pooled_schema import (
     dense_in_file,

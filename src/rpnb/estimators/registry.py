@@ -109,8 +109,8 @@ def learners() -> Mapping[str, RegisteredLearner]:
     >>> [name for name, learner in learners().items() if learner.seeded]
     ['Pooled', 'RPNB', 'OnlineBagging', 'OnlineBoosting']
     """
-    from rpnb.estimators.classifier import RPNBClassifier
     from rpnb.estimators.pooled import PooledClassifier
+    from rpnb.estimators.rpnb import RPNBClassifier
 
     found = {
         POOLED: RegisteredLearner(POOLED, PooledClassifier, "pooled"),

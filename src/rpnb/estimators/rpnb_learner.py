@@ -19,10 +19,9 @@ from rpnb.core.bayes.statistics import (
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.elementary import exp
-from rpnb.core.kernels.rows import row_blocks
+from rpnb.core.kernels.row_blocks import row_blocks, weights_of
 from rpnb.core.kernels.running_scale import new_scale
 from rpnb.core.kernels.threads import in_threads
-from rpnb.core.passes.blocks import weights_of
 from rpnb.core.passes.engine import (
     BlockMoments,
     batch_probabilities,
@@ -38,13 +37,14 @@ from rpnb.core.passes.engine import (
 from rpnb.core.projection.apply import project_rows
 from rpnb.core.projection.matrices import DISTRIBUTIONS, down_space_dimension
 from rpnb.core.projection.record import make_projection
-from rpnb.estimators.checks.jobs import check_jobs, threads_for
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import (
     check_choice,
     check_integer,
+    check_jobs,
     check_real,
     draw_seed,
+    threads_for,
 )
 from rpnb.estimators.class_prior import fixed_prior, follows_counts, set_class_prior
 from rpnb.estimators.posteriors import decisions
@@ -66,7 +66,7 @@ from rpnb.estimators.trust.reasons import QuadraticScores
 from rpnb.estimators.trust.sets import NO_SETS
 
 if TYPE_CHECKING:
-    from rpnb.estimators.classifier import RPNBClassifier
+    from rpnb.estimators.rpnb import RPNBClassifier
 
 # Number of rows scaled at once.
 _BLOCK_ROWS = 4096

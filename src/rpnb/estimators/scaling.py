@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
-from rpnb.core.kernels.rows import as_rows
+from rpnb.core.kernels.row_blocks import as_rows
 from rpnb.core.kernels.running_scale import (
     RunningScale,
     scale_rows,

@@ -28,7 +28,7 @@ from rpnb.evaluate.stream_blocks import Block, gather
 from rpnb.labels import NO_LABEL, LabelIndex
 
 if TYPE_CHECKING:
-    from rpnb.evaluate.waiting.stream import StreamWatch
+    from rpnb.evaluate.waiting.stream_watch import StreamWatch
 
 # Largest number of rows per call of a learner, by default.
 _ROWS_PER_CALL = 1000

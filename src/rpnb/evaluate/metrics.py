@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.agreement import beyond, cohen
+from rpnb.core.kappa import beyond, cohen
 from rpnb.core.kernels.arrays import BoolArray, FloatArray
 from rpnb.evaluate.ranking import BinCounts
 

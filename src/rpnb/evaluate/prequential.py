@@ -27,7 +27,7 @@ from rpnb.evaluate.metrics import METRICS, OF_PROBABILITIES, Metric
 from rpnb.evaluate.progress import EvaluationProgress
 from rpnb.evaluate.result import PrequentialResult, learner_result
 from rpnb.evaluate.stream_blocks import Block, blocks_of, table_of
-from rpnb.evaluate.waiting.stream import StreamWatch
+from rpnb.evaluate.waiting.stream_watch import StreamWatch
 from rpnb.labels import LabelIndex
 
 # Defaults: the number of checkpoints for a table, and the rows between checkpoints for

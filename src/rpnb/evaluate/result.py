@@ -22,7 +22,7 @@ from rpnb.evaluate.metrics import (
     figure_text,
     title_of,
 )
-from rpnb.evaluate.waiting.stream import WaitingResult
+from rpnb.evaluate.waiting.stream_watch import WaitingResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,13 +11,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.rows import row_blocks
+from rpnb.core.kernels.row_blocks import row_blocks, weights_of
 from rpnb.core.kernels.running_scale import (
     RunningScale,
     copy_scale,
     merge_scales,
 )
-from rpnb.core.passes.blocks import weights_of
 from rpnb.estimators.checks.columns import Columns, NamedColumns, named_to_json
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import as_table_of_one, check_row

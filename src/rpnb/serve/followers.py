@@ -20,9 +20,9 @@ import numpy as np
 from rpnb.core.columns.coding import ColumnKind
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.evaluate.waiting.changes import Change
-from rpnb.evaluate.waiting.columns import column_distances
 from rpnb.evaluate.waiting.forecast import ExpectedError, WaitingCounts
 from rpnb.evaluate.waiting.shifts import WINDOW, Alarm
+from rpnb.evaluate.waiting.table_columns import column_distances
 from rpnb.evaluate.waiting.watch import InputWatch, LearnerWatch
 from rpnb.labels import LabelIndex
 from rpnb.serve.log import DAMAGE, read_log

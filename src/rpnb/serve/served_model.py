@@ -18,7 +18,6 @@ from sklearn.utils import get_tags
 from rpnb.core.asking import Asking
 from rpnb.core.columns.coding import ColumnKind
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.mini_batches import model_to_bytes
 from rpnb.estimators.pooled import PooledClassifier
 from rpnb.estimators.protocol import (
@@ -27,6 +26,7 @@ from rpnb.estimators.protocol import (
     learn_kept,
     predict_kept,
 )
+from rpnb.estimators.rpnb import RPNBClassifier
 from rpnb.serve.comparison import Comparison
 from rpnb.serve.costs import class_steps, row_steps
 from rpnb.serve.guesses import Guess, Guesses

@@ -17,8 +17,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import uvicorn
 
 from rpnb.serve.app import make_app
+from rpnb.serve.http.connections import GuardedProtocol
 from rpnb.serve.http.guard import Guard
-from rpnb.serve.http.protocol import GuardedProtocol
 from rpnb.serve.http.routes import App
 from rpnb.serve.kafka.source import KafkaOptions, KafkaSource
 from rpnb.serve.limits import Limits

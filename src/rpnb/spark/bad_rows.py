@@ -17,7 +17,7 @@ from rpnb.spark.arrow_rows import (
     good_labels,
     good_weights,
 )
-from rpnb.spark.columns import FrameColumns, quoted
+from rpnb.spark.frame_columns import FrameColumns, quoted
 
 BadRows = Literal["refuse", "set_aside"]
 

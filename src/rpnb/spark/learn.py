@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pyspark.sql import DataFrame
 from sklearn.utils import get_tags
 
-from rpnb.core.agreement import cohen
+from rpnb.core.kappa import cohen
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.mini_batches import (
     BLOCK_ROWS,
@@ -38,7 +38,7 @@ from rpnb.spark.blocks import (
     row_blocks_of,
     segments,
 )
-from rpnb.spark.columns import FrameColumns, Order, choose_columns, width_of
+from rpnb.spark.frame_columns import FrameColumns, Order, choose_columns, width_of
 from rpnb.spark.ordering import ordered_rows
 from rpnb.spark.worker import fetch, observer
 

@@ -36,7 +36,7 @@ from rpnb.spark.arrow_rows import (
     good_weights,
 )
 from rpnb.spark.bad_rows import BadRows, first_bad_row, has_weight, set_aside_rows
-from rpnb.spark.columns import FrameColumns, quoted
+from rpnb.spark.frame_columns import FrameColumns, quoted
 
 #: Largest number of rows whose keys the driver sorts, with about 50 bytes for each.
 MOST_KEYS = 1 << 24

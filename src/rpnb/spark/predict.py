@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.mini_batches import model_to_bytes
 from rpnb.spark.arrow_rows import RowRules
-from rpnb.spark.columns import choose_columns, quoted
+from rpnb.spark.frame_columns import choose_columns, quoted
 from rpnb.spark.worker import predictor
 
 

@@ -21,14 +21,14 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from rpnb.atomic import write_text
-from rpnb.core.agreement import cohen
+from rpnb.core.kappa import cohen
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.mini_batches import check_batch_size
 from rpnb.estimators.protocol import go_back, parameters_of, saved_model, snapshot
 from rpnb.estimators.saving.estimator import write_estimator
 from rpnb.estimators.saving.files import ModelFileError, read_attached
 from rpnb.spark.bad_rows import BadRows
-from rpnb.spark.columns import FrameColumns, Order, choose_columns
+from rpnb.spark.frame_columns import FrameColumns, Order, choose_columns
 from rpnb.spark.learn import BatchResult, learn_frame
 
 #: Entry of a model file that records what was learned from a query.

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rpnb.core.bayes.statistics import Moments, add_observation, empty_moments
-from rpnb.core.bayes.unlearning import without
+from rpnb.core.bayes.statistics import Moments, add_observation, empty_moments, without
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.passes.engine import learn_all
 from rpnb.core.passes.engine import moments_of as moments_of_rows

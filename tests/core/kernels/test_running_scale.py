@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from oracles import running_scale as slow
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.rows import as_rows
+from rpnb.core.kernels.row_blocks import as_rows
 from rpnb.core.kernels.running_scale import (
     RunningScale,
     copy_scale,

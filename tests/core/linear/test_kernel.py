@@ -20,19 +20,17 @@ from rpnb._core.linear import (
     shrink_covariance,
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.rows import RowBlock, dense_rows, sparse_rows
-from rpnb.core.linear.algorithms import (
+from rpnb.core.kernels.row_blocks import RowBlock, dense_rows, sparse_rows
+from rpnb.core.linear import (
     ALGORITHMS,
     MULTICLASS,
     LinearAlgorithm,
-    keeps_covariance,
-    make_algorithm,
-)
-from rpnb.core.linear.state import (
     LinearState,
     arrange_linear_classes,
     blank_state,
     copy_state,
+    keeps_covariance,
+    make_algorithm,
 )
 
 DATA = Path(__file__).parents[4] / "shared" / "data"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rpnb._core.linear import is_credible, stays_finite
-from rpnb.core.kernels.rows import RowBlock
+from rpnb.core.kernels.row_blocks import RowBlock
 
 LARGE = 1.5e308
 

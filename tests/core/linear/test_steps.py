@@ -10,13 +10,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.linear import linear_pass_plain
 from rpnb._core.linear import learn_rows
-from rpnb.core.linear.algorithms import (
+from rpnb.core.linear import (
     ALGORITHMS,
     MULTICLASS,
     LinearAlgorithm,
+    LinearState,
+    blank_state,
+    copy_state,
     make_algorithm,
 )
-from rpnb.core.linear.state import LinearState, blank_state, copy_state
 
 SIX = np.array([(1, 2), (2, -0.5), (-1, 1), (0.5, 0.7), (1, 0.3), (-0.4, -1)])
 

@@ -14,7 +14,6 @@ from rpnb._core.passes import score_centred
 from rpnb.core.bayes.model import copy_model
 from rpnb.core.bayes.statistics import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.calibration import new_calibration
-from rpnb.core.passes.blocks import block_rows
 from rpnb.core.passes.engine import (
     batch_probabilities,
     classify,
@@ -26,6 +25,7 @@ from rpnb.core.passes.engine import (
     scores,
 )
 from rpnb.core.passes.screened import ScreenedPass
+from rpnb.core.projection.apply import block_rows
 from strategies import (
     Stream,
     assert_same_state,

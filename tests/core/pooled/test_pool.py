@@ -8,7 +8,7 @@ from scipy.stats import kstest
 
 from oracles.pooled.pool import Pool as OraclePool
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
-from rpnb.core.pooled import features, pool, scale
+from rpnb.core.pooled import features, pool
 from rpnb.core.pooled.engine import prepare_rows
 from rpnb.core.pooled.member import same_state
 from rpnb.core.pooled.model import HASHED, draw_places, new_model
@@ -79,8 +79,8 @@ def test_entries_have_the_distributions_they_should_have() -> None:
 
 def scaled(
     X: FloatArray, n: int | None = None
-) -> tuple[scale.FeatureScale, SingleArray]:
-    made = scale.FeatureScale.begin(X.shape[1])
+) -> tuple[features.FeatureScale, SingleArray]:
+    made = features.FeatureScale.begin(X.shape[1])
     n = len(X) if n is None else n
     z = np.empty(X.shape, np.float32)
     y, weight = np.zeros(len(X), np.int64), np.ones(len(X))
@@ -113,7 +113,7 @@ def test_a_feature_without_values_has_a_scale() -> None:
 
 
 def test_rows_without_a_label_do_not_count() -> None:
-    made = scale.FeatureScale.begin(1)
+    made = features.FeatureScale.begin(1)
     X, z = np.ones((3, 1)), np.empty((3, 1), np.float32)
     made.scale_rows(X, np.array([0, -1, 0]), np.ones(3), z)
     assert made.seen[0] == 2

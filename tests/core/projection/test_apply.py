@@ -24,7 +24,7 @@ from rpnb._core.projection import project
 from rpnb.core.bayes.model import Model, copy_model
 from rpnb.core.bayes.statistics import COMBINERS, LEARN_ALL, LEARN_MISTAKES, Combiner
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.rows import RowBlock, RowTable
+from rpnb.core.kernels.row_blocks import RowBlock, RowTable
 from rpnb.core.passes.engine import classify, learn_all, run, run_batches, scores
 from rpnb.core.passes.screened import ScreenedPass
 from rpnb.core.projection import record as models

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from oracles.paper import matrices
 from rpnb._core.projection import Hadamard
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.kernels.rows import as_rows
+from rpnb.core.kernels.row_blocks import as_rows
 from rpnb.core.projection.record import make_projection
 from strategies import Stream, streams
 

@@ -13,7 +13,7 @@ from oracles.paper import matrices
 from rpnb._core.numbers import philox
 from rpnb._core.projection import VerySparse, project
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
-from rpnb.core.kernels.rows import as_rows
+from rpnb.core.kernels.row_blocks import as_rows
 from rpnb.core.projection.record import make_projection
 from strategies import Stream, streams
 

@@ -14,15 +14,17 @@ from oracles.tree_ensembles import bagging_votes, poisson, uniform
 from oracles.trees import Tree, first_largest
 from rpnb._core.trees import draw_poisson, fill_row_words, pass_tree
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.trees.ensembles import Draws, fill_labels, pass_bagging
-from rpnb.core.trees.records import (
+from rpnb.core.trees import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
     LEAF_BAYES,
+    Draws,
     Forest,
     TreeParameters,
+    fill_labels,
     insert_forest_class,
     new_forest,
+    pass_bagging,
 )
 from strategies import mixtures
 

@@ -13,21 +13,19 @@ from oracles.tree_ensembles import Boosting, poisson, uniform
 from oracles.trees import Tree, first_largest
 from rpnb._core.trees import draw_poisson, fill_row_words, influence
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.trees.ensembles import (
-    Draws,
-    MemberAccuracy,
-    fill_labels,
-    new_member_accuracy,
-    pass_boosting,
-)
-from rpnb.core.trees.records import (
+from rpnb.core.trees import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
     LEAF_BAYES,
+    Draws,
     Forest,
+    MemberAccuracy,
     TreeParameters,
+    fill_labels,
     insert_forest_class,
     new_forest,
+    new_member_accuracy,
+    pass_boosting,
 )
 from strategies import Stream, mixtures, streams
 

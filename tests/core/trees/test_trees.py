@@ -22,7 +22,7 @@ from rpnb._core.trees import (
     weight_below,
 )
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.trees.records import (
+from rpnb.core.trees import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
     LEAF_ADAPTIVE,

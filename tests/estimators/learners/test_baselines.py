@@ -14,8 +14,7 @@ from estimators.streams import Stream, blobs
 from learners import TWO_CLASS
 from oracles.linear import linear_pass_plain
 from rpnb import baselines
-from rpnb.core.linear.algorithms import ALGORITHMS, make_algorithm
-from rpnb.core.linear.state import blank_state
+from rpnb.core.linear import ALGORITHMS, blank_state, make_algorithm
 from rpnb.estimators.learners.linear import LinearLearner
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.stream.classifier import StreamClassifier

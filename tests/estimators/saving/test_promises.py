@@ -26,7 +26,7 @@ from rpnb.estimators.saving.schema import (
     saturated,
     singles,
 )
-from rpnb.estimators.stream.activity import lock_of
+from rpnb.estimators.stream.locks import lock_of
 
 
 def with_metadata(content: bytes, **changed: Any) -> bytes:

@@ -16,7 +16,7 @@ from rpnb.evaluate.waiting.changes import (
     holm,
     share_p_values,
 )
-from rpnb.evaluate.waiting.columns import Cells, TableColumns
+from rpnb.evaluate.waiting.table_columns import Cells, TableColumns
 
 counts = st.lists(st.integers(0, 60), min_size=2, max_size=8)
 

@@ -8,7 +8,11 @@ import pytest
 
 from rpnb.core.columns.coding import date_numbers, text_numbers
 from rpnb.evaluate.waiting import InputWatch, LearnerWatch
-from rpnb.evaluate.waiting.columns import TableColumns, column_distances, date_text
+from rpnb.evaluate.waiting.table_columns import (
+    TableColumns,
+    column_distances,
+    date_text,
+)
 
 N = 4000
 RNG = np.random.default_rng(0)

@@ -21,9 +21,9 @@ from rpnb.cli.run.asked_probabilities import (
 from rpnb.cli.run.outputs import Outputs, PredictionsFile
 from rpnb.cli.run.printed_result import as_json, as_table
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.protocol import set_thresholds
 from rpnb.estimators.registry import RPNB
+from rpnb.estimators.rpnb import RPNBClassifier
 from rpnb.estimators.trust.sets import following_sets
 from rpnb.evaluate.confusion import Confusion
 from rpnb.evaluate.drivers.driver import (
@@ -183,7 +183,7 @@ def _evaluate(
     arguments: argparse.Namespace, model: Any, size: int | None, outputs: Outputs
 ) -> tuple[Evaluation, list[str]]:
     """Learn all rows; return the evaluation and the names of the features."""
-    from rpnb.spark.columns import choose_columns
+    from rpnb.spark.frame_columns import choose_columns
     from rpnb.spark.learn import learn_frame
 
     spark = _session(arguments.master)

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.statistics import LEARN_NOTHING
-from rpnb.core.kernels.rows import RowTable
+from rpnb.core.kernels.row_blocks import RowTable
 from rpnb.core.projection.apply import projects_in_advance
 
 Path: TypeAlias = Literal["exact", "screened", "forms"]

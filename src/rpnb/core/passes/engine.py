@@ -34,12 +34,12 @@ from rpnb.core.bayes.statistics import (
 )
 from rpnb.core.calibration import calibration_rows
 from rpnb.core.kernels.arrays import CodeArray, FloatArray, IntArray, as_block
-from rpnb.core.kernels.rows import RowTable, row_blocks
-from rpnb.core.passes.blocks import block_rows, weights_of
+from rpnb.core.kernels.row_blocks import RowTable, row_blocks, weights_of
 from rpnb.core.passes.calibrated import batch_codes, learn_batch_codes, mixed
 from rpnb.core.passes.choice import Path, choose_path
 from rpnb.core.passes.screened import ScreenedPass
 from rpnb.core.projection.apply import (
+    block_rows,
     project_rows,
     projects_in_advance,
     rows_for_passes,

@@ -20,10 +20,14 @@ from rpnb._core.passes import (
 )
 from rpnb.core.bayes.model import Model
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, as_block
-from rpnb.core.kernels.rows import RowTable, row_blocks
+from rpnb.core.kernels.row_blocks import RowTable, row_blocks, weights_of
 from rpnb.core.kernels.threads import call_one_ahead
-from rpnb.core.passes.blocks import WIDE_FEATURES, block_rows, weights_of
-from rpnb.core.projection.apply import projects_in_advance, rows_for_passes
+from rpnb.core.projection.apply import (
+    WIDE_FEATURES,
+    block_rows,
+    projects_in_advance,
+    rows_for_passes,
+)
 from rpnb.core.projection.matrices import project
 
 # Rows scored together.

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
-from rpnb.core.kernels.rows import RowBlock, RowTable, as_rows, row_blocks
+from rpnb.core.kernels.row_blocks import RowBlock, RowTable, as_rows, row_blocks
 from rpnb.core.pooled.member import MemberRows
 from rpnb.core.pooled.model import PooledModel
 

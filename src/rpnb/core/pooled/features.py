@@ -1,12 +1,28 @@
-"""Numbers of columns of the rectified random projections: see features.h."""
+"""Scale of the features, and columns of their rectified random projections.
+
+The formulas are in `cpp/pooled`: `scale.h`, `features.h`.
+"""
 
 from typing import Final
 
-from rpnb._core.pooled import Features
+from rpnb._core.pooled import Features, FeatureScale
 from rpnb.core.pooled.member import padded
 
-__all__ = ["Features", "columns_of", "dense_columns", "low_columns", "raw_columns"]
+__all__ = [
+    "LAST_REPLAY",
+    "LOOK",
+    "FeatureScale",
+    "Features",
+    "columns_of",
+    "dense_columns",
+    "low_columns",
+    "raw_columns",
+]
 
+#: Labelled rows after which the scale is fixed.
+LAST_REPLAY: Final = 256
+#: Labelled rows between later checks of the scale.
+LOOK: Final = 64
 #: Up to this many features, φ includes z itself.
 MOST_RAW: Final = 64
 #: Up to this many features, `low` is z itself; beyond, it has this many columns.

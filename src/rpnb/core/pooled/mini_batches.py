@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.rows import RowTable
+from rpnb.core.kernels.row_blocks import RowTable
 from rpnb.core.pooled import pool as pooling
 from rpnb.core.pooled.engine import prepare_rows, run, score
+from rpnb.core.pooled.features import LAST_REPLAY, LOOK
 from rpnb.core.pooled.member import MemberRows, State, no_rows
 from rpnb.core.pooled.model import PooledModel
-from rpnb.core.pooled.scale import LAST_REPLAY, LOOK
 
 #: Names of the arrays of a block other than the members' sums.
 ROWS, SCORES, LAST_ROWS = "rows", "scores", "last_rows"

@@ -17,6 +17,7 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.pooled import pool as pooling
 from rpnb.core.pooled.features import (
     Features,
+    FeatureScale,
     columns_of,
     dense_columns,
     low_columns,
@@ -42,7 +43,6 @@ from rpnb.core.pooled.members import (
     window_forest,
 )
 from rpnb.core.pooled.pool import Pool
-from rpnb.core.pooled.scale import FeatureScale
 
 #: The members by name, in the order of their scores in the pool.
 MEMBERS: Final[dict[str, ModuleType]] = {

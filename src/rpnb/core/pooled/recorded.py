@@ -8,7 +8,7 @@ constant delay, delayed members recompute the former instead (late.h).
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.rows import RowTable, row_blocks
+from rpnb.core.kernels.row_blocks import RowTable, row_blocks
 from rpnb.core.pooled import pool as pooling
 from rpnb.core.pooled.engine import core_rows, prepare_rows
 from rpnb.core.pooled.model import PooledModel

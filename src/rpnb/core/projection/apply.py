@@ -7,14 +7,29 @@ row gets the same bits as the same row dense, since zeros change no sum.
 """
 
 from math import sqrt
+from typing import Final
 
 import numpy as np
 from scipy.sparse import issparse
 
 from rpnb._core import projection as kernels
 from rpnb.core.kernels.arrays import FloatArray, as_block
-from rpnb.core.kernels.rows import RowTable, as_rows
+from rpnb.core.kernels.row_blocks import RowTable, as_rows
 from rpnb.core.projection.record import Projection
+
+# Rows with more features than this are projected by BLAS, many at once.
+WIDE_FEATURES: Final = 64
+# Projected entries in a block of wide rows.
+_WIDE_ENTRIES: Final = 1 << 22
+# Most rows of any block.
+MOST_ROWS: Final = 1024
+
+
+def block_rows(p: int, F: int) -> int:
+    """Return how many rows of p features and F columns to handle at once."""
+    if p <= WIDE_FEATURES:
+        return MOST_ROWS
+    return min(max(_WIDE_ENTRIES // F, 64), MOST_ROWS) // 4 * 4
 
 
 def projects_in_advance(projection: Projection, X: RowTable) -> bool:

@@ -6,7 +6,10 @@ from numbers import Integral, Real
 from typing import Any, Final
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
+
+from rpnb.core.kernels.threads import LEAST_ROWS
 
 #: Largest count of anything: members, columns, rows.
 LARGEST_INTEGER: Final = 2**31 - 1
@@ -81,3 +84,20 @@ def draw_seed(random_state: Any) -> int:
         words = check_random_state(random_state).randint(0, 2**32, 2, dtype=np.uint64)
         entropy = np.random.SeedSequence([int(word) for word in words])
     return int(entropy.generate_state(1, np.uint64)[0])
+
+
+def check_jobs(n_jobs: Any) -> None:
+    """Refuse anything but None or a number of threads as in joblib."""
+    if n_jobs is None:
+        return
+    if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool | np.bool_):
+        raise TypeError(f"n_jobs must be an integer or None, got {n_jobs!r}")
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0: 1 is one thread, -1 all cores")
+
+
+def threads_for(n_jobs: Any, n: int) -> int:
+    """Return the number of threads to use for n rows."""
+    check_jobs(n_jobs)
+    # Asking joblib takes longer than predicting a row.
+    return effective_n_jobs(n_jobs) if n >= 2 * LEAST_ROWS else 1

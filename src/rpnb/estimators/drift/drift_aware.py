@@ -12,7 +12,6 @@ from rpnb.core.bayes.model import fade_all
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_choice, check_integer, check_real
-from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.drift.detectors import (
     OWN_DETECTORS,
     detector_from_arrays,
@@ -30,6 +29,7 @@ from rpnb.estimators.drift.state import (
     recent_to_arrays,
 )
 from rpnb.estimators.protocol import fitted_copy
+from rpnb.estimators.rpnb import RPNBClassifier
 from rpnb.estimators.saving.nested import (
     export_learner,
     learner_from_json,

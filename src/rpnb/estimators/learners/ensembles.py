@@ -3,7 +3,7 @@
 from typing import Any, final
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.trees.ensembles import Draws, pass_bagging, pass_boosting
+from rpnb.core.trees import Draws, pass_bagging, pass_boosting
 from rpnb.estimators.learners.tree_ensemble import (
     Base,
     Density,

@@ -20,8 +20,7 @@ from rpnb.core.bayes.naive_bayes import (
 from rpnb.core.bayes.statistics import Moments, add_observation, empty_moments
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.kernels.elementary import exp
-from rpnb.core.kernels.rows import row_blocks
-from rpnb.core.passes.blocks import weights_of
+from rpnb.core.kernels.row_blocks import row_blocks, weights_of
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_real
 from rpnb.estimators.posteriors import log_posteriors

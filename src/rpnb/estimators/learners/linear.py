@@ -14,21 +14,19 @@ from scipy.sparse import issparse
 
 from rpnb._core.linear import learn_rows, predict_rows, score_rows
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
-from rpnb.core.kernels.rows import RowBlock, RowTable, as_rows, row_blocks
-from rpnb.core.linear.algorithms import (
+from rpnb.core.kernels.row_blocks import RowBlock, RowTable, as_rows, row_blocks
+from rpnb.core.linear import (
     ALGORITHMS,
     MULTICLASS,
-    LinearAlgorithm,
-    keeps_covariance,
-    make_algorithm,
-)
-from rpnb.core.linear.state import (
     ROUNDS,
     UPDATES,
+    LinearAlgorithm,
     LinearState,
     arrange_linear_classes,
     blank_state,
     copy_state,
+    keeps_covariance,
+    make_algorithm,
 )
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_choice, check_real
@@ -78,7 +76,7 @@ class LinearLearner(Learner[LinearModel]):
 
     given: Any
     algorithm: str
-    """its name in `rpnb.core.linear.algorithms.ALGORITHMS`"""
+    """its name in `rpnb.core.linear.ALGORITHMS`"""
 
     accepts_unlabelled = True
     sensitive_to_scale = True

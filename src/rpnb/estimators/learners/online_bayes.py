@@ -16,8 +16,7 @@ from rpnb.core.bayes.online_bayes import (
 )
 from rpnb.core.bayes.statistics import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
-from rpnb.core.kernels.rows import row_blocks
-from rpnb.core.passes.blocks import weights_of
+from rpnb.core.kernels.row_blocks import row_blocks, weights_of
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_choice
 from rpnb.estimators.posteriors import log_posteriors

@@ -8,14 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
-from rpnb.core.kernels.rows import row_blocks
-from rpnb.core.passes.blocks import weights_of
-from rpnb.core.trees.ensembles import (
-    MemberAccuracy,
-    fill_labels,
-    new_member_accuracy,
-)
-from rpnb.core.trees.records import (
+from rpnb.core.kernels.row_blocks import row_blocks, weights_of
+from rpnb.core.trees import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
     LEAF_ADAPTIVE,
@@ -26,10 +20,13 @@ from rpnb.core.trees.records import (
     LeafDensities,
     LeafMoments,
     Leaves,
+    MemberAccuracy,
     Nodes,
     TreeParameters,
+    fill_labels,
     insert_forest_class,
     new_forest,
+    new_member_accuracy,
 )
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import (

@@ -6,13 +6,6 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from rpnb.estimators.saving.columns import (
-    array_names,
-    check_categories,
-    saved_columns,
-    with_columns,
-    without_columns,
-)
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
     check_parameters,
@@ -21,6 +14,13 @@ from rpnb.estimators.saving.estimator import (
     require_version,
 )
 from rpnb.estimators.saving.files import ModelSource
+from rpnb.estimators.saving.saved_columns import (
+    array_names,
+    check_categories,
+    saved_columns,
+    with_columns,
+    without_columns,
+)
 from rpnb.estimators.saving.schema import (
     StateSchema,
     check_arrays,

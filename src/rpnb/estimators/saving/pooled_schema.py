@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rpnb._core import boosted, forest
 from rpnb._core.pooled import Pending
-from rpnb.core.pooled.features import dense_columns
+from rpnb.core.pooled.features import LAST_REPLAY, FeatureScale, dense_columns
 from rpnb.core.pooled.member import Shape, padded
 from rpnb.core.pooled.members import (
     binned_bayes,
@@ -40,7 +40,6 @@ from rpnb.core.pooled.pool import (
     MOST_POWER,
     Pool,
 )
-from rpnb.core.pooled.scale import LAST_REPLAY, FeatureScale
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.schema import (
     CHECKSUM,

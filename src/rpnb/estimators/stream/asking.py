@@ -9,7 +9,7 @@ from rpnb.core.asking import Asking, draw_rows
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.saving.estimator import SavedEstimator
 from rpnb.estimators.saving.schema import StateSchema, check_arrays, reals
-from rpnb.estimators.stream.activity import lock_of
+from rpnb.estimators.stream.locks import lock_of
 
 #: Entry of the counts of rows asked for in a model file.
 ASKING = "asking"

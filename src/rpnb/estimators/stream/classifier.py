@@ -21,8 +21,7 @@ from rpnb._core.streams import first_bad
 from rpnb.core.asking import Asking
 from rpnb.core.columns.categories import LOOKS, Categories
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.rows import row_blocks
-from rpnb.core.passes.blocks import weights_of
+from rpnb.core.kernels.row_blocks import row_blocks, weights_of
 from rpnb.estimators.checks.columns import Columns, find_columns
 from rpnb.estimators.checks.costs import Costs, check_costs, least_costly
 from rpnb.estimators.checks.labels import (
@@ -39,7 +38,6 @@ from rpnb.estimators.notebook import with_facts
 from rpnb.estimators.saving.estimator import parameters_to_json, write_estimator
 from rpnb.estimators.saving.files import ModelSource
 from rpnb.estimators.saving.fitted import load_model, saved_model
-from rpnb.estimators.stream.activity import lock_of
 from rpnb.estimators.stream.asking import RANDOM_SHARE, Questions, choose_rows
 from rpnb.estimators.stream.class_weights import (
     ClassWeight,
@@ -57,13 +55,19 @@ from rpnb.estimators.stream.labelled_rows import (
     reorder,
 )
 from rpnb.estimators.stream.learner import Learner
-from rpnb.estimators.stream.new_classes import initial_classes, learn_adding_classes
+from rpnb.estimators.stream.locks import lock_of
+from rpnb.estimators.stream.new_classes import (
+    ScoredPart,
+    ScoredRows,
+    initial_classes,
+    join_scored,
+    learn_adding_classes,
+)
 from rpnb.estimators.stream.prediction_sets import (
     has_probabilities,
     predict_sets,
     predict_sets_then_learn,
 )
-from rpnb.estimators.stream.scored_parts import ScoredPart, ScoredRows, join_scored
 from rpnb.estimators.trust.sets import check_coverage
 from rpnb.labels import CodedLabels, LabelIndex
 

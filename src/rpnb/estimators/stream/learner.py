@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.elementary import exp
-from rpnb.core.passes.blocks import weights_of
+from rpnb.core.kernels.row_blocks import weights_of
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.weights import ANY_WEIGHT
 from rpnb.estimators.saving.schema import StateSchema

@@ -4,18 +4,51 @@ A class must not be in their state before its first row. Rows are learned up to 
 first row of a new class, the class is added to the state, and its row is learned.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import IntArray
-from rpnb.core.passes.blocks import weights_of
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.row_blocks import weights_of
 from rpnb.estimators.checks.labels import LabelArray, join_classes
 from rpnb.estimators.stream.labelled_rows import LabelledRows
-from rpnb.estimators.stream.scored_parts import ScoredPart
 from rpnb.labels import LabelIndex
 
 _NONE_DECLARED = np.zeros(0, np.int64)
+
+
+class ScoredPart(NamedTuple):
+    """Rows that were predicted with the same classes."""
+
+    classes: LabelArray
+    """(M,) the classes then"""
+    P: FloatArray
+    """(n, M) the probabilities before each row"""
+
+
+class ScoredRows(NamedTuple):
+    """Rows that were predicted, then learned."""
+
+    truth: IntArray
+    """(n,) numbers of their classes"""
+    predicted: IntArray
+    """(n,) numbers of the predicted classes, −1 for none"""
+    P: FloatArray
+    """(n, M) the probabilities before each row, of the classes afterwards"""
+
+
+def join_scored(parts: Sequence[ScoredPart], index: LabelIndex) -> FloatArray:
+    """Join parts over the classes of the index; 0 for a class not known yet."""
+    if len(parts) == 1 and parts[0].classes.shape[0] == len(index):
+        return parts[0].P
+    sizes = [part.P.shape[0] for part in parts]
+    P = np.zeros((sum(sizes), len(index)))
+    for part, stop in zip(parts, np.cumsum(sizes), strict=True):
+        own = part.P
+        columns = index.find_all(part.classes.tolist())
+        P[stop - own.shape[0] : stop, columns] = own
+    return P
 
 
 def initial_classes(

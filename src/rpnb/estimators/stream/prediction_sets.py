@@ -10,7 +10,7 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray
 from rpnb.estimators.checks.labels import LabelArray, decode
 from rpnb.estimators.saving.estimator import SavedEstimator
 from rpnb.estimators.saving.schema import StateSchema, check_arrays, reals
-from rpnb.estimators.stream.scored_parts import ScoredRows
+from rpnb.estimators.stream.new_classes import ScoredRows
 from rpnb.estimators.trust.sets import (
     LEAST_PROBABILITY,
     following_sets,

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from rpnb.core.bayes.model import Model, copy_model, refresh_all
-from rpnb.core.bayes.statistics import Moments
-from rpnb.core.bayes.unlearning import without
+from rpnb.core.bayes.statistics import Moments, without
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.core.passes.engine import moments_of
 from rpnb.estimators.checks.labels import LabelArray, encode

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.evaluate.waiting.columns import CategoryNames, Cells, unnamed
+from rpnb.evaluate.waiting.table_columns import CategoryNames, Cells, unnamed
 
 Kind: TypeAlias = Literal["feature", "class", "error"]
 # Cells with fewer rows in both windows are merged.

@@ -28,7 +28,7 @@ from rpnb.evaluate.waiting.changes import (
     distance_of,
     find_changes,
 )
-from rpnb.evaluate.waiting.columns import N_QUANTILES, CategoryNames, Cells
+from rpnb.evaluate.waiting.table_columns import N_QUANTILES, CategoryNames, Cells
 
 #: Number of rows of a window, and of windows of a reference.
 WINDOW: Final = 500

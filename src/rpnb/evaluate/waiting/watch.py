@@ -28,18 +28,18 @@ from rpnb.evaluate.waiting.changes import (
     distance_of,
     find_changes,
 )
-from rpnb.evaluate.waiting.columns import (
-    CategoryNames,
-    Cells,
-    TableColumns,
-    unnamed,
-)
 from rpnb.evaluate.waiting.forecast import (
     ErrorForecast,
     ExpectedError,
     WaitingCounts,
 )
 from rpnb.evaluate.waiting.shifts import ALPHA, WINDOW, Alarm, ShiftWatch
+from rpnb.evaluate.waiting.table_columns import (
+    CategoryNames,
+    Cells,
+    TableColumns,
+    unnamed,
+)
 
 #: Number of windows of labelled rows before a change.
 _BEFORE: Final = 2

@@ -8,7 +8,7 @@ import numpy as np
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.evaluate.waiting.changes import Change
 from rpnb.evaluate.waiting.shifts import WINDOW, Alarm
-from rpnb.evaluate.waiting.stream import StreamWatch, WaitingResult
+from rpnb.evaluate.waiting.stream_watch import StreamWatch, WaitingResult
 from rpnb.report.charts.axes import stream_axes
 from rpnb.report.charts.curves import MOST_EMPHASISED, Curve, make_plot
 from rpnb.report.charts.drawing import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from rpnb.core.agreement import beyond, cohen
+from rpnb.core.kappa import beyond, cohen
 
 
 def test_kappa_is_that_of_scikit_learn() -> None:

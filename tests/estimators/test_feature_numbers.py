@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpnb.estimators.checks.feature_names import feature_number
+from rpnb.estimators.named.feature_numbers import feature_number
 
 
 class Colour(StrEnum):

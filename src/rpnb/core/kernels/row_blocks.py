@@ -60,3 +60,8 @@ def as_rows(X: RowTable) -> RowBlock:
     if issparse(X):
         return sparse_rows(X.indptr, X.indices, X.data)
     return dense_rows(as_block(X))
+
+
+def weights_of(weight: FloatArray, rows: slice | IntArray) -> FloatArray:
+    """Return the weights of some rows; a single weight applies to all rows."""
+    return weight if weight.shape[0] == 1 else weight[rows]

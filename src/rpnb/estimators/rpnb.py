@@ -17,12 +17,12 @@ from rpnb.estimators.class_prior import (
     prior_to_json,
     set_class_prior,
 )
-from rpnb.estimators.frozen.model import FrozenRPNB, freeze
+from rpnb.estimators.frozen.frozen_rpnb import FrozenRPNB, freeze
 from rpnb.estimators.merging import MergeInput, merge_models, merged_counts
 from rpnb.estimators.rpnb_learner import UPDATES, RPNBLearner, rows_in_scale
 from rpnb.estimators.scaling import learn_scale
-from rpnb.estimators.stream.activity import lock_of
 from rpnb.estimators.stream.class_weights import ClassWeight
+from rpnb.estimators.stream.locks import lock_of
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.contributions import largest
 from rpnb.estimators.trust.plots import draw_importance

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.by_feature import add_features, draw_features, projection_of
 from rpnb.core.projection.record import make_projection
-from rpnb.estimators.checks.feature_names import feature_number
 from rpnb.estimators.checks.named_values import (
     check_column,
     check_values,
     values_of,
 )
-from rpnb.estimators.classifier import RPNBClassifier
+from rpnb.estimators.named.feature_numbers import feature_number
 from rpnb.estimators.protocol import initialise
+from rpnb.estimators.rpnb import RPNBClassifier
 
 _LEARNER = RPNBClassifier.__name__
 _ANY_NUMBER = 0  # of the placeholder for an observation without features

@@ -27,14 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.pooled.scale import LAST_REPLAY
-from rpnb.estimators.checks.feature_names import feature_number
+from rpnb.core.pooled.features import LAST_REPLAY
 from rpnb.estimators.checks.named_values import (
     check_column,
     check_values,
     values_of,
 )
 from rpnb.estimators.checks.parameters import draw_seed
+from rpnb.estimators.named.feature_numbers import feature_number
 from rpnb.estimators.pooled import PooledClassifier
 
 _LEARNER: Final = PooledClassifier.__name__

@@ -10,9 +10,9 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.evaluate.delays import Events
 from rpnb.evaluate.drivers.driver import Driver, Predictions
 from rpnb.evaluate.stream_blocks import Block, gather, take
-from rpnb.evaluate.waiting.columns import column_distances
 from rpnb.evaluate.waiting.forecast import ExpectedError
 from rpnb.evaluate.waiting.shifts import WINDOW, Alarm
+from rpnb.evaluate.waiting.table_columns import column_distances
 from rpnb.evaluate.waiting.watch import InputWatch, LearnerWatch
 from rpnb.labels import LabelIndex
 

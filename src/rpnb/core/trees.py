@@ -1,6 +1,7 @@
-"""Hoeffding trees in arrays: creating a forest, and adding classes to it.
+"""Hoeffding trees in arrays, alone, bagged or boosted: creating them, adding classes.
 
-The layout of the arrays and the sources of the rules are in ``cpp/trees/records.h``.
+The layout of the arrays and the sources of the rules are in ``cpp/trees/records.h``,
+those of the ensembles in ``bagging.h`` and ``boosting.h``.
 """
 
 from typing import NamedTuple
@@ -13,7 +14,11 @@ from rpnb._core.trees import (
     LeafDensities,
     LeafMoments,
     Leaves,
+    MemberAccuracy,
     Nodes,
+    fill_labels,
+    pass_bagging,
+    pass_boosting,
 )
 
 __all__ = [
@@ -22,15 +27,21 @@ __all__ = [
     "LEAF_ADAPTIVE",
     "LEAF_BAYES",
     "LEAF_MAJORITY",
+    "Draws",
     "Forest",
     "LeafCounts",
     "LeafDensities",
     "LeafMoments",
     "Leaves",
+    "MemberAccuracy",
     "Nodes",
     "TreeParameters",
+    "fill_labels",
     "insert_forest_class",
     "new_forest",
+    "new_member_accuracy",
+    "pass_bagging",
+    "pass_boosting",
 ]
 
 # How naive Bayes multiplies its densities.
@@ -121,3 +132,22 @@ def insert_forest_class(forest: Forest, m: int) -> Forest:
     )
     leaves = Leaves(counts, observed, densities)
     return Forest(forest.splits, forest.nodes, leaves)
+
+
+# Ensembles
+
+
+class Draws(NamedTuple):
+    """Where the random numbers of a pass begin: seed, first tree and first row."""
+
+    seed: int
+    """64 bits"""
+    member: int
+    """Number of the forest's first tree, if the forest is a part of an ensemble"""
+    row: int
+    """Number of the pass's first row: rows learned before"""
+
+
+def new_member_accuracy(K: int) -> MemberAccuracy:
+    """Return the record of K members before the first row: zeros."""
+    return MemberAccuracy(np.zeros(K), np.zeros(K), np.zeros(1))

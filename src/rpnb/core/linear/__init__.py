@@ -1,1 +1,0 @@
-"""Linear learners: their names, parameters and states; see ``cpp/linear``."""

@@ -1,1 +1,0 @@
-"""Hoeffding trees in arrays, online bagging and online boosting."""
