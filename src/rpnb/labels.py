@@ -18,7 +18,7 @@ _TABLE_SIZE = 256
 
 
 def first_seen(codes: IntArray, k: int) -> IntArray:
-    """Return those of 0 … k−1 that occur in `codes`, in order of first occurrence.
+    """Return the distinct codes, all in 0 … k−1, in order of first occurrence.
 
     >>> first_seen(np.array([2, 0, 2, 3]), 5)
     array([2, 0, 3])
@@ -34,16 +34,16 @@ def first_seen(codes: IntArray, k: int) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedLabels:
-    """Labels of rows as places in a table, so that no row's label is looked up again.
+    """Labels of rows as indices into a table, so that each is looked up only once.
 
     >>> CodedLabels(np.array([1, 0, 1]), np.array(["cat", "dog"])).decoded().tolist()
     ['dog', 'cat', 'dog']
     """
 
     codes: IntArray
-    """(n,) the place of each label in `values`, −1 for none"""
+    """(n,) the index of each label in `values`, −1 for none"""
     values: NDArray[Any]
-    """the labels; those that no code names mean nothing"""
+    """the labels; those that no code refers to are ignored"""
 
     def __len__(self) -> int:
         return self.codes.shape[0]
@@ -52,7 +52,7 @@ class CodedLabels:
         return CodedLabels(self.codes[rows], self.values)
 
     def decoded(self) -> NDArray[Any]:
-        """Return the labels (n,); only where one is None, the dtype is object."""
+        """Return the labels (n,); the dtype is object only if one of them is None."""
         codes, values = self.codes, self.values
         if codes.shape[0] == 1 and codes[0] >= 0:
             return values[codes]  # skip the reduction for a single row
@@ -65,7 +65,7 @@ class CodedLabels:
 
 
 def join_coded(parts: Sequence[CodedLabels]) -> CodedLabels:
-    """Return labels one after the other whose codes mean the same in all parts."""
+    """Concatenate parts whose codes refer to the same values."""
     if len(parts) == 1:
         return parts[0]
     size = max(part.values.shape[0] for part in parts)

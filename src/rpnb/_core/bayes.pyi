@@ -10,7 +10,7 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArra
 _Prior = tuple[float, float, float, float]
 
 class Moments:
-    """Observed moments of M classes: what a model has learned, and all it must keep."""
+    """Observed moments of M classes: everything that a model has learned."""
 
     weight: FloatArray
     """(M,) total weight of the observations learned"""

@@ -17,20 +17,20 @@ from rpnb.core.kernels.arrays import (
 )
 
 MOST_TREES: Final[int]
-"""Trees in use, at most"""
+"""Largest number of trees in use"""
 MOST_LEAVES: Final[int]
-"""Leaves of a tree, at most"""
+"""Largest number of leaves of a tree"""
 MOST_NODES: Final[int]
-"""Nodes of a tree, at most"""
+"""Largest number of nodes of a tree"""
 MOST_CUTS: Final[int]
-"""Cut points of a feature, at most"""
+"""Largest number of cut points of a feature"""
 MOST_CLASSES: Final[int]
-"""Active classes; with more there are class frequencies and nothing else"""
+"""Largest number of active classes; with more, scores are class frequencies"""
 CLOCKS: Final[int]
 """Entries of `clock`"""
 
 class BoostedTrees(Member):
-    """All that boosted trees remember; each array is a copy."""
+    """The state of boosted trees; each array is a copy."""
 
     seed: UIntArray
     """(1,)"""
@@ -41,7 +41,7 @@ class BoostedTrees(Member):
     class_weight: FloatArray
     """(M,) n_c"""
     rank: IntArray
-    """(M,) place of a class among the active ones, −1 for the others"""
+    """(M,) index of a class among the active ones, −1 for others"""
     total_weight: FloatArray
     """(1,) Σ n_c"""
     base: WordArray
@@ -49,11 +49,11 @@ class BoostedTrees(Member):
     loss: FloatArray
     """(3,) sum and squares of the latest losses, and their reference"""
     cuts: SingleArray
-    """(p, 128) cut points, the largest number beyond the last one"""
+    """(p, 128) cut points, padded with the largest number"""
     n_cuts: WordArray
     """(p,)"""
     cuts_made: WordArray
-    """(p,) the event at which they were computed, −1 for never"""
+    """(p,) event at which they were computed, −1 for never"""
     bins: NDArray[np.uint8]
     """(n, p) of the rows kept"""
     label: NDArray[np.uint8]
@@ -67,7 +67,7 @@ class BoostedTrees(Member):
     raw: SingleArray
     """(r, p) values of the latest rows"""
     slot: IntArray
-    """(T,) places of the trees, and of the one being applied"""
+    """(T,) slots of the trees, and of the one being applied"""
     born: IntArray
     """(T,) the round that grew a tree"""
     n_nodes: IntArray
@@ -83,30 +83,30 @@ class BoostedTrees(Member):
     value: WordArray
     """(T, 127, C) multiples of 2⁻¹⁶"""
     features: WordArray
-    """(f,) features that the tree to come may read"""
+    """(f,) features that the next tree may read"""
     replaced: IntArray
-    """(k,) places of trees that it replaces"""
+    """(k,) slots of the trees that it replaces"""
 
     def __iter__(self) -> Iterator[NDArray[Any]]: ...
     @staticmethod
     def begin(shape: Shape, active: BoolArray, seed: int) -> BoostedTrees: ...
     @property
     def n_rows(self) -> int:
-        """Rows kept now."""
+        """Number of rows kept."""
     @property
     def n_trees(self) -> int:
-        """Trees in use now."""
+        """Number of trees in use."""
     @property
     def nbytes(self) -> int:
-        """About the bytes that it takes now."""
+        """Approximate memory in bytes."""
     def copy(self) -> BoostedTrees: ...
     def with_classes(self, source: IntArray, active: BoolArray) -> BoostedTrees:
         """Return a state whose class m is class source[m] of this one, or new if −1."""
     def add_rows_of(self, other: BoostedTrees) -> None:
-        """Learn the rows that another state keeps, without paying for work."""
+        """Learn the rows kept by another state, without counting them as paid work."""
 
 def rows_kept(p: int, C: int) -> int:
-    """Return how many rows of p features and C margins are kept at most."""
+    """Return the largest number of rows kept, for p features and C margins."""
 
 def margins_for(Q: int) -> int:
     """Return C, the number of margins of a row, for Q active classes."""

@@ -1,10 +1,10 @@
-"""Members with a shared covariance: of all rows, and of the latest."""
+"""Members with a shared covariance: of all rows, and of recent rows."""
 
 from rpnb._core.pooled import Member, Shape
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 
 class SharedCovariance(Member):
-    """Sums over all rows learned, and the discriminants computed from them last."""
+    """Sums over all rows learned, and the latest discriminants computed from them."""
 
     active: BoolArray
     class_weight: FloatArray
@@ -37,7 +37,7 @@ class SharedCovariance(Member):
         """Add labelled rows to the sums alone, in groups of 128."""
 
 class FadingCovariance(Member):
-    """Fading sums over the rows, and the discriminants computed from them last."""
+    """Fading sums over the rows, and the latest discriminants computed from them."""
 
     active: BoolArray
     class_weight: FloatArray

@@ -12,11 +12,11 @@ from rpnb.core.kernels.arrays import (
 )
 
 TREES: Final[int]
-"""T: trees in use"""
+"""T: number of trees in use"""
 MOST_LEAVES: Final[int]
-"""L: leaves of a tree, at most"""
+"""L: largest number of leaves of a tree"""
 RECENT_ROWS: Final[int]
-"""Rows that a leaf remembers, to be split later"""
+"""Number of rows that a leaf keeps for a later split"""
 WIDEST: Final[int]
 """Rows with more features are not kept: the forest reads their projection"""
 
@@ -34,7 +34,7 @@ NEXT: Final[int]
 CLOCKS: Final[int]
 
 class WindowForest(Member):
-    """All that a window forest remembers."""
+    """The state of a window forest."""
 
     seed: UIntArray
     """(1,)"""
@@ -53,11 +53,11 @@ class WindowForest(Member):
     window_weight: FloatArray
     """(R,)"""
     place: IntArray
-    """(T + 1,) where each tree is, and the growing one"""
+    """(T + 1,) slot of each tree, and of the growing one"""
     log_weight: FloatArray
     """(2, T) weights of the trees, for slow counts and for fast ones"""
     tree_number: IntArray
-    """(T + 1,) value of `GROWN` when the tree started to grow: it addresses draws"""
+    """(T + 1,) value of `GROWN` when the tree started to grow, which seeds its draws"""
     n_nodes: IntArray
     """(T + 1,) nodes of each tree"""
     n_leaves: IntArray
@@ -77,7 +77,7 @@ class WindowForest(Member):
     recent: IntArray
     """(T + 1, L, 8) the last rows at a leaf, newest first, −1 for none"""
     origin: WordArray
-    """(T + 1, L) the grown leaf that this leaf is, or is a part of"""
+    """(T + 1, L) the leaf of the grown tree that contains this leaf"""
     fast_class: WordArray
     """(T + 1, L, S) classes listed at a grown leaf, −1 where the list has ended"""
     fast_count: FloatArray
@@ -85,7 +85,7 @@ class WindowForest(Member):
     fast_total: FloatArray
     """(T + 1, L) fading count of all classes"""
     order: IntArray
-    """(W,) places in the window of the growing tree's rows, node by node"""
+    """(W,) the growing tree's rows as positions in the window, node by node"""
     node_first: IntArray
     """(N,) where in `order` the rows of a node of the growing tree begin"""
     node_end: IntArray
@@ -96,13 +96,13 @@ class WindowForest(Member):
     @staticmethod
     def begin(shape: Shape, active: BoolArray, seed: int) -> WindowForest: ...
     def learn_window(self, place: int, other: WindowForest) -> None:
-        """Let the tree at a place learn the rows in the window of another forest."""
+        """Let the tree in a slot learn the rows in the window of another forest."""
 
 def window_rows(p: int, window: int) -> int:
-    """Return W, the most rows that a tree grows from; `window` is 0 for the default."""
+    """Return W, the most rows a tree grows from; a `window` of 0 is the default."""
 
 def kept_rows(W: int) -> int:
-    """Return R: W rows, and those that arrive while a tree grows from them."""
+    """Return R: W rows, and the rows that arrive while a tree grows."""
 
 def listed_classes(M: int) -> int:
     """Return S, the number of classes that a leaf can list."""
@@ -111,4 +111,4 @@ def read_columns(shape: Shape) -> int:
     """Return how many columns the forest reads: those of `raw`, or of `low`."""
 
 def units_per_row(p: int, W: int) -> int:
-    """Return how much a tree grows with each row, so that W/32 + 1 rows suffice."""
+    """Return the units of growth per row, chosen so that W/32 + 1 rows suffice."""

@@ -36,7 +36,7 @@ class Algorithm(IntEnum):
     SCW2 = ...
 
 class LinearAlgorithm:
-    """A learner and its parameters. Made by `make_algorithm`."""
+    """A learner and its parameters. Created by `make_algorithm`."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class LinearAlgorithm:
         """φ = Φ⁻¹(η) of the confidence-weighted learners."""
     @property
     def alpha(self) -> float:
-        """ALMA's α, the share of the largest margin aimed at."""
+        """ALMA's α, the target margin as a share of the largest one."""
     @property
     def power(self) -> float:
         """ALMA's p."""

@@ -59,7 +59,7 @@ def encode_batches(
         if values is not None and len(values) != n:
             raise ValueError(f"got {n} rows but {len(values)} {name}")
     as_arrow = not objects and (names or n > _FEW_ROWS) and _has_arrow()
-    taken = names and not {"label", "id"}.isdisjoint(names)  # columns of their own
+    taken = names and not {"label", "id"}.isdisjoint(names)  # separate columns
     if names and not objects and (taken or not as_arrow):
         X = [dict(zip(names, row, strict=True)) for row in _json_rows(X)]
         objects, as_arrow = True, False

@@ -114,7 +114,7 @@ def chance(state: Asking, u: float, budget: float, share: float) -> float:
 
 
 def uniforms(seed: int, start: int, n: int) -> FloatArray:
-    """Return n of a seed's uniform numbers in [0, 1), from index `start` on.
+    """Return n uniform numbers in [0, 1) of a seed, from index `start` on.
 
     Each is the hash of its index, with the hashed seed mixed in: SplitMix64 (Steele,
     Lea & Flood, "Fast splittable pseudorandom number generators", 2014).

@@ -1,8 +1,9 @@
 """The linear learners by name, their parameters, and their state.
 
 These are the learners of LIBOL (Hoi, Wang & Zhao 2014, "LIBOL: a library for online
-learning algorithms"), which the paper compares with. Their formulas and sources are
-beside their steps, in ``cpp/linear/algorithms.cpp`` and ``cpp/linear/confidence.h``.
+learning algorithms"), with which the paper compares RPNB. Their formulas and sources
+are next to their steps, in ``cpp/linear/algorithms.cpp`` and
+``cpp/linear/confidence.h``.
 """
 
 from math import sqrt

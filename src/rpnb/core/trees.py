@@ -113,8 +113,9 @@ def new_forest(K: int, M: int, p: int) -> Forest:
 def insert_forest_class(forest: Forest, m: int) -> Forest:
     """Return the forest with a class inserted before class m, or at the end if m = M.
 
-    The numbers of the classes from m on increase by one. The result is that of a forest
-    that always had the class: a leaf that has seen a later class has one more slot.
+    The numbers of the classes from m on increase by one. The result equals a forest
+    that knew the class from the start: a leaf that has seen a later class has one more
+    slot.
     """
     counts, observed, densities = forest.leaves
     counts = counts._replace(

@@ -102,9 +102,9 @@ class PooledClassifier(WeightedStreamClassifier):
     Parameters
     ----------
     members : "all", "mergeable" or sequence of str, default="all"
-        Members of the pool, by the names in `weights_`. "mergeable" stands for those
-        whose statistics are sums, so that `merge` is exact for the model as a whole:
-        class_covariance, shared_covariance, binned_bayes and transitions.
+        Members of the pool, by the names in `weights_`. "mergeable" stands for the
+        members whose statistics are sums, for which `merge` is exact: class_covariance,
+        shared_covariance, binned_bayes and transitions.
     n_projections : int, default=512
         Number of rectified random projections, a multiple of 16. Time and memory of
         shared_covariance grow with its square.
@@ -158,7 +158,7 @@ class PooledClassifier(WeightedStreamClassifier):
     n_samples_seen_ : int
         Number of samples seen so far.
     n_updates_ : int
-        Number of samples learned, which is all of them.
+        Number of samples learned; the pool learns all of them.
     weights_ : dict of str to float
         Weight of each member's scores in the pool. ``window_forest_fast`` is the
         weight of the same trees with fast counts.
@@ -171,12 +171,12 @@ class PooledClassifier(WeightedStreamClassifier):
 
     See Also
     --------
-    RPNBClassifier : faster, smaller, exact to merge, and to explain in closed form.
+    RPNBClassifier : faster and smaller, with exact merging and explanations.
 
     Notes
     -----
     With s_k(c) the log score of member k for class c relative to its largest score,
-    where differences of more than 6 saturate (at 12),
+    where differences beyond 6 are compressed to at most 12,
 
     .. math:: P(c) ∝ \exp Σ_k w_k s_k(c)
 
@@ -377,7 +377,7 @@ class PooledClassifier(WeightedStreamClassifier):
     def predict_later(self, X: Any) -> tuple[LabelArray, IntArray]:
         """Predict the next samples, and keep them until their labels arrive.
 
-        For `delays` that vary. The model keeps the samples, and the scores of its
+        Needs ``delays="varying"``. The model keeps the samples, and the scores of its
         members, until `learn_later` brings their labels: at most 100,000 samples, of
         which the oldest are dropped first. Model files keep them too.
 
@@ -743,22 +743,23 @@ class PooledClassifier(WeightedStreamClassifier):
     def merge(self, other: Self, base: Self | None = None) -> Self:
         """Add the statistics of another model to this one.
 
-        Both must be copies of one model that had learned 256 samples or more, so that
-        they scale samples alike. Members whose statistics are sums are then those of
-        one model that learned all samples, in any order; with members="mergeable" that
-        is all but the weights of the pool. The others keep the latest samples of both
-        (neighbours of both kinds), the better trees of both (window_forest), the trees
-        of the model with more samples and the samples of both (boosted_trees), or the
-        sum of what has not faded yet (fading_covariance); the weights of the pool are
-        combined by curvature. Models with a `delay` cannot be merged.
+        Both must be copies of one model that has learned at least 256 samples, so that
+        they scale samples alike. Members whose statistics are sums then equal those of
+        one model that learned all samples, in any order; with members="mergeable" this
+        holds for everything but the weights of the pool. The others keep the latest
+        samples of both (neighbours of both kinds), the better trees of both
+        (window_forest), the trees of the model with more samples and the samples of
+        both (boosted_trees), or the sum of what has not faded yet (fading_covariance);
+        the weights of the pool are combined by curvature. Models with a `delay` cannot
+        be merged.
 
         Parameters
         ----------
         other : PooledClassifier
             Model with the same parameters.
         base : PooledClassifier, optional
-            Common state from which both went on learning, which is counted once.
-            Without it, sums hold it twice.
+            State from which both started; it is counted once. Without it, sums count it
+            twice.
 
         Returns
         -------

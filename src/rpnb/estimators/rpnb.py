@@ -88,9 +88,9 @@ default="log_sum"
         the prior do not fade. With class_prior="frequency", all counts fade by every
         sample seen. None forgets nothing, as in the paper.
     class_prior : "uniform", "frequency", mapping or array-like, default="uniform"
-        Prior P(y) of the classes. "frequency" follows the labels seen, each class
-        counted once more than seen. A mapping from label to probability, or an array in
-        the order of the sorted classes, fixes it; a class without a probability is then
+        Prior P(y) of the classes. "frequency" follows the labels seen, with one added
+        to each class's count. A mapping from label to probability, or an array in the
+        order of the sorted classes, fixes it; a class without a probability is then
         refused.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. A dictionary maps
@@ -453,21 +453,21 @@ default="log_sum"
     # Models of parts of a stream
 
     def merge(self, other: Self, base: Self | None = None) -> Self:
-        """Add what another model has learned, exactly, as if learned here.
+        """Add what another model has learned, exactly as if this one had learned it.
 
-        Statistics are added by Theorem 1 of the paper, in any order. Use it for parts
-        of a stream: copies of one model that learn separately and are brought together.
-        With `forgetting`, the faded statistics of both are added as they are: the
-        weights add up, and fade from there.
+        Statistics are added by Theorem 1 of the paper, in any order. Use it to combine
+        copies of one model that have learned different parts of a stream. With
+        `forgetting`, the statistics of both are added as they have faded so far, and
+        keep fading from there.
 
         Parameters
         ----------
         other : RPNBClassifier
             Model with the same projections and prior.
         base : RPNBClassifier, optional
-            Common state from which both models went on learning, which is counted once.
-            Without it, the two must have learned nothing in common. Refused with
-            `forgetting`, since it is unknown how much of the base is left.
+            State from which both models started; it is counted once. Without it, the
+            two must have learned nothing in common. Refused with `forgetting`, since it
+            is unknown how much of the base is left.
 
         Returns
         -------

@@ -4,7 +4,7 @@ r"""Counts of a stream's rows by true class and prediction, in bounded memory.
 as in Gama, Sebastião & Rodrigues, "On evaluating stream learning algorithms" (Machine
 Learning 90, 2013):
 
-* cumulative, all rows alike: $P(i) = \frac1i \sum_{k=1}^i L(k)$;
+* cumulative, all rows with equal weight: $P(i) = \frac1i \sum_{k=1}^i L(k)$;
 * window, the last w rows: $P_w(i) = \frac1w \sum_{k=i-w+1}^i L(k)$;
 * fading, with a factor α: $P_α(i) = \sum_k α^{i-k} L(k) \big/ \sum_k α^{i-k}$.
 

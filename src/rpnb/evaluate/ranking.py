@@ -130,7 +130,7 @@ class BinCounts(NamedTuple):
     def auc(self) -> float:
         """Return the mean AUC of the classes, each against all others.
 
-        NaN if no class has both rows of its own and rows of others.
+        NaN if no class has both positive and negative rows.
         """
         negative = self.rows - self.positive
         own, others = self.positive.sum(axis=1), negative.sum(axis=1)
@@ -145,7 +145,7 @@ class BinCounts(NamedTuple):
         $$\sum_b (R_b - R_{b+1}) P_b$$
         with $P_b$ and $R_b$ the precision and recall if the rows of bin b and above are
         predicted positive, as in scikit-learn's `average_precision_score` of the bins.
-        NaN if no class has both rows of its own and rows of others.
+        NaN if no class has both positive and negative rows.
         """
         own, found, predicted = self._thresholds()
         precision = found / np.maximum(predicted, _TINY)
@@ -156,7 +156,7 @@ class BinCounts(NamedTuple):
         """Return the largest F1 over all thresholds, or the mean of several classes.
 
         A threshold is a bin: its rows and those above are predicted positive. NaN if no
-        class has both rows of its own and rows of others.
+        class has both positive and negative rows.
         """
         own, found, predicted = self._thresholds()
         scores = 2.0 * found / (predicted + own[:, None])

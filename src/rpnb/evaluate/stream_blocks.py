@@ -1,7 +1,7 @@
-"""The forms that a stream may have, converted to one: blocks of rows and labels.
+"""Conversion of all forms of a stream to one: blocks of rows and labels.
 
-A stream is a table X with labels y, or an iterable of chunks `(X, y)`, or an iterable
-of rows `(x, y)` as River has them, each x a dict, or the chunks of a file.
+A stream is a table X with labels y, an iterable of chunks `(X, y)`, an iterable of rows
+`(x, y)` in which x is a dict, as in River, or the chunks of a file.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -20,11 +20,11 @@ from rpnb.labels import NO_LABEL, CodedLabels, LabelIndex, join_coded
 if TYPE_CHECKING:
     from rpnb.files.reading import LabelledChunk
 
-#: Rows as arrays, sparse matrices and frames hold them, or a dict for each.
+#: Rows in an array, a sparse matrix or a frame, or one dict per row.
 Table: TypeAlias = Any
 Record: TypeAlias = Mapping[Hashable, Any]
 
-# How many single rows are read before they are predicted.
+# Number of single rows to read before they are predicted.
 _ROWS_AT_ONCE = 1000
 
 
@@ -108,9 +108,9 @@ class Block:
 class ChunkBlocks:
     """Turns the chunks of a file into blocks.
 
-    The reader's numbers differ from those of the evaluation once a learner predicts a
-    label that the file has not had yet: a table translates them, and no row's label is
-    looked up again.
+    The reader and the evaluation number labels differently once a learner predicts a
+    label that has not occurred in the file yet. A table translates the numbers, so that
+    no label is looked up again.
     """
 
     def __init__(self, labels: LabelIndex) -> None:
@@ -133,7 +133,7 @@ class ChunkBlocks:
 
 
 def table_of(X: Any, y: Any, index: LabelIndex, start: int = 0) -> Block:
-    """Return a table with its labels, or the column that holds them, as one block.
+    """Return a table with its labels, or with the name of their column, as one block.
 
     Labels are numbered by the index, which gets new ones.
     """
@@ -234,7 +234,7 @@ def _blocks_of_rows(items: Iterator[Any], index: LabelIndex) -> Iterator[Block]:
 
 
 def _in_order(x: Record, features: list[Hashable]) -> Record:
-    """Return a row whose features come as in the first row, if they are the same."""
+    """Return a row with its features in the order of the first row, if they match."""
     if len(x) == len(features) and all(f in x for f in features):
         return {f: x[f] for f in features}
     return x
@@ -248,7 +248,7 @@ def _is_row(x: Any) -> bool:
 
 
 def _pair(item: Any, number: int) -> tuple[Any, Any]:
-    """Return an item of a stream as (X, y) or (x, y); refuse what is no pair."""
+    """Return an item of a stream as (X, y) or (x, y); refuse anything but a pair."""
     if not isinstance(item, Sequence) or isinstance(item, str) or len(item) != 2:
         raise TypeError(
             f"item {number} of the stream must be a pair, (X, y) or (x, y), got "
@@ -279,7 +279,7 @@ def _table_of(rows: Sequence[Record], start: int) -> FloatArray:
 
 
 def records_of(table: Table) -> list[Record]:
-    """Return a table's rows as dicts: of the columns' names, or their numbers.
+    """Return a table's rows as dicts by the names of the columns, or their numbers.
 
     A sparse row has only the entries that it stores.
     """
@@ -309,7 +309,7 @@ def take(X: Table, rows: slice | IntArray) -> Table:
 
 
 def join(tables: Sequence[Table]) -> Table:
-    """Return the rows of several tables of one kind, one after the other."""
+    """Concatenate several tables of one kind."""
     first = tables[0]
     if len(tables) == 1:
         return first

@@ -1,4 +1,4 @@
-"""A file of labelled rows as chunks of arrays, whatever its format; or arrays."""
+"""Reads labelled rows from a file of any format, or from arrays, in chunks."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,16 +40,16 @@ from rpnb.labels import LabelIndex
 class TableReader(Protocol):
     """Reads a file of one format in batches of columns.
 
-    It is made from the path, "-" for the standard input, and the options.
+    Its constructor takes the path, "-" for the standard input, and the options.
     """
 
     name: str
     plan: ColumnPlan
-    """what becomes of the columns"""
+    """the role of each column"""
     notes: list[str]
     """notes on how the file is read"""
     categories: dict[str, list[str]]
-    """the values of columns for which the format declares them"""
+    """the categories of columns, where the format declares them"""
     again: bool
     """whether the file can be read twice"""
     declared: list[Any] | None
@@ -59,7 +59,7 @@ class TableReader(Protocol):
         """Yield the rows in their order."""
 
     def share(self) -> float | None:
-        """Return which share of the file has been read."""
+        """Return the share of the file that has been read."""
 
     def close(self) -> None:
         """Close the file."""
@@ -76,9 +76,9 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
     "svmlight": (".svmlight", ".libsvm", ".svm"),
     "excel": (".xlsx", ".xls", ".xlsb", ".ods"),
 }
-# Number of bytes to examine where the name does not tell the format.
+# Number of bytes to examine if the name does not determine the format.
 _BEGIN = 1 << 16
-# SVMlight's batches are sparse; those of all others are columns.
+# SVMlight gives sparse batches, all other formats give columns.
 _READERS: Mapping[str, Callable[[str, ReadOptions], TableReader | SvmLight]] = {
     "csv": Delimited,
     "parquet": Parquet,
@@ -91,9 +91,10 @@ _READERS: Mapping[str, Callable[[str, ReadOptions], TableReader | SvmLight]] = {
 
 
 def format_of(path: str, named: str | None = None) -> str:
-    """Return the format of a file: as named, by the ending of its name, or its bytes.
+    """Return the format of a file: as given, by its extension, or by its first bytes.
 
-    Text with an unknown ending, such as .txt or .data, is CSV if it is no other format.
+    Text with another extension, such as .txt or .data, is CSV unless its first bytes
+    match another format.
     """
     if named is not None:
         return named
@@ -116,7 +117,7 @@ def format_of(path: str, named: str | None = None) -> str:
 
 
 def _format_of_name(path: str) -> str | None:
-    """Return the format that the ending of a name stands for, if it is known."""
+    """Return the format of a file name's extension, if it is known."""
     name = Path(path).name.lower()
     ending = next((each for each in COMPRESSED if name.endswith(each)), "")
     name = name.removesuffix(ending)
@@ -135,7 +136,7 @@ def _begin_of(path: str) -> bytes:
 
 
 def _format_of_bytes(head: bytes) -> str | None:
-    """Return the format of a file that begins so; None for unknown binary files.
+    """Return the format of a file by its first bytes; None for unknown binary files.
 
     >>> [_format_of_bytes(head) for head in (b'{"a": 1}', b"a,b", b"+1 3:1 7:0.5")]
     ['jsonl', 'csv', 'svmlight']
@@ -159,7 +160,7 @@ def _format_of_bytes(head: bytes) -> str | None:
 
 
 def _near(path: Path) -> str:
-    """Return a hint at a file with a similar name, if there is one."""
+    """Return a hint about a file with a similar name, if there is one."""
     try:
         there = sorted(each.name for each in path.parent.iterdir() if each.is_file())
     except OSError:
@@ -169,7 +170,7 @@ def _near(path: Path) -> str:
 
 
 def _readable_in(folder: Path, most: int = 5) -> str:
-    """Return a hint at files of a folder that can be read, if there are any."""
+    """Return a hint about readable files in a folder, if there are any."""
     endings = tuple(ending for each in FORMATS.values() for ending in each)
     endings += tuple(a + b for a in endings for b in COMPRESSED)
     try:
@@ -187,18 +188,18 @@ def _readable_in(folder: Path, most: int = 5) -> str:
 
 
 class LabelledFile:
-    """Rows of a file with their labels, in chunks, once.
+    """Reader of a file of labelled rows, which yields them once, in chunks.
 
     Parameters
     ----------
     path
-        The file, or "-" for the standard input.
+        Path of the file, or "-" for the standard input.
     options
         How columns become features and labels.
     kind
-        The format; None to go by the ending of the name.
+        Format, one of `FORMATS`; None detects it from the name or the first bytes.
     state
-        What the encoder of an earlier run had seen, to resume from there.
+        State of the encoder of an earlier run, to resume from there.
     """
 
     def __init__(
@@ -255,7 +256,7 @@ class LabelledFile:
 
     @property
     def plan(self) -> ColumnPlan | None:
-        """What becomes of the columns; None for sparse files, which name none."""
+        """Roles of the columns; None for sparse files, whose columns have no names."""
         reader = self._reader
         return None if isinstance(reader, SvmLight) else reader.plan
 
@@ -271,7 +272,7 @@ class LabelledFile:
         return self._reader.declared
 
     def share(self) -> float | None:
-        """Return which share of the file has been read, if that can be known."""
+        """Return the share of the file that has been read; None if unknown."""
         return self._reader.share()
 
     def close(self) -> None:
@@ -285,14 +286,14 @@ class LabelledFile:
         self.close()
 
     def chunks(self, rows: int, shuffle: int | None = None) -> Iterator[LabelledChunk]:
-        """Yield all rows, `rows` at a time, the last chunk with what is left.
+        """Yield all rows, `rows` at a time; the last chunk may have fewer.
 
         Parameters
         ----------
         rows
-            Rows of a chunk.
+            Number of rows per chunk.
         shuffle
-            Seed of a random order. All columns are then held in memory.
+            Seed of a random order, for which all columns are held in memory.
         """
         batches = self._reader.batches()
         numbered: Iterator[tuple[Any, IntArray]]
@@ -309,7 +310,7 @@ class LabelledFile:
 
 
 class LabelledArrays:
-    """Rows with their labels, in chunks, as `LabelledFile` gives them.
+    """Rows and labels of arrays, in chunks like those of `LabelledFile`.
 
     Parameters
     ----------
@@ -333,14 +334,14 @@ class LabelledArrays:
         return labels
 
     def share(self) -> float:
-        """Return which share of the rows has been read."""
+        """Return the share of the rows that has been read."""
         return self._done / self._y.shape[0]
 
     def close(self) -> None:
         """Do nothing: there is no file."""
 
     def chunks(self, rows: int, shuffle: int | None = None) -> Iterator[LabelledChunk]:
-        """Yield all rows, `rows` at a time, the last chunk with what is left."""
+        """Yield all rows, `rows` at a time; the last chunk may have fewer."""
         n = self._y.shape[0]
         order = np.arange(n)
         if shuffle is not None:

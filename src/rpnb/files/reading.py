@@ -1,4 +1,4 @@
-"""What readers return and raise, and their options."""
+"""Options, results and errors of all readers."""
 
 import shlex
 from collections.abc import Hashable, Mapping, Sequence
@@ -18,10 +18,10 @@ Kind: TypeAlias = ColumnKind
 
 
 class FileError(ValueError):
-    """A file cannot be read; the message names file, row and column.
+    """The error for a file that cannot be read; it names file, row and column.
 
-    `fixes` are options of the command line, and their values, that would read it;
-    `problems` are this one, or those that it joins.
+    `fixes` are options of the command line, with values, that would read the file;
+    `problems` are this error, or the ones that it combines.
     """
 
     def __init__(self, message: object, fixes: Sequence[tuple[str, str]] = ()) -> None:
@@ -31,7 +31,7 @@ class FileError(ValueError):
 
 
 def typed(option: str, *values: str) -> str:
-    """Return an option with its values as one types it in a shell.
+    """Return an option with its values, quoted for a shell.
 
     >>> typed("--drop", "unit price", "size")
     "--drop 'unit price' size"
@@ -40,7 +40,7 @@ def typed(option: str, *values: str) -> str:
 
 
 def join_problems(name: str, problems: Sequence[FileError]) -> FileError:
-    """Return one error for all problems of a file that has this name."""
+    """Combine all problems of the named file into one error."""
     problems = [part for each in problems for part in each.problems]
     if len(problems) == 1:
         return problems[0]
@@ -59,16 +59,16 @@ class LabelledChunk:
     Attributes
     ----------
     X : (n, p)
-        Features, float64; a SciPy CSR matrix where the file is sparse.
+        Features, float64; a SciPy CSR matrix if the file is sparse.
     labels : (M,)
-        All labels of the file so far, in the order in which they were first seen:
-        integers, booleans or text.
+        All labels of the file so far, in the order of first appearance: integers,
+        booleans or text.
     codes : (n,)
-        The place of each row's label in `labels`; −1 where the label is missing.
+        Index of each row's label in `labels`; −1 if the label is missing.
     rows : (n,)
-        The rows' numbers in the file; the first is 1.
+        Numbers of the rows in the file; the first is 1.
     position
-        How much the encoder had seen at the end of these rows; for `to_json`.
+        Position of the encoder after these rows, for `to_json`.
     """
 
     X: Any
@@ -79,7 +79,7 @@ class LabelledChunk:
 
     @property
     def y(self) -> NDArray[Any]:
-        """Labels (n,); any label where it is missing."""
+        """Labels (n,); arbitrary for rows without a label."""
         if self.labels.shape[0] == 0:
             return np.zeros(self.codes.shape[0], np.int64)
         return self.labels[self.codes]
@@ -92,53 +92,56 @@ class ReadOptions:
     Attributes
     ----------
     target
-        The column with the labels, by name or, if there is no such name, by number: 1
-        for the first, −1 for the last. None for formats that have no names.
+        Column of the labels, by name or, if no column has this name, by number: 1 for
+        the first, −1 for the last. None for formats without names.
     labelled
-        Whether there are labels; if not, no target is read.
+        Whether the file has labels; if not, no target is read.
     unlabelled
         Rows whose label is missing: "refuse", or "predict" to give them the code −1.
     drop
         Columns to leave out.
     as_category
-        Columns whose values are categories though they look like numbers.
+        Columns whose values look like numbers but are categories.
     categorical
-        "codes" for integers in first-seen order, as in the paper; "one-hot"; or
-        "native" for learners with `categorical_features`: each category has the
-        number of its hash, and text and dates become numbers as well.
+        How categories become numbers: "codes", integers in order of first appearance,
+        as in the paper; "one-hot"; or "native", for learners with
+        `categorical_features`, where each category becomes the number of its hash, and
+        text and dates become numbers as well.
     missing
-        "refuse"; "mean" for the mean of the column in the rows before; or "keep" for
-        NaN, for learners that take it. Missing categories are one more category.
+        What to do with missing values: "refuse"; "mean", the mean of the column in the
+        earlier rows; or "keep", NaN, for learners that accept it. A missing category is
+        one more category.
     header
-        Whether a delimited file begins with the names of its columns. Without, the
-        names are "1", "2", ….
+        Whether a delimited file begins with the names of its columns. If not, they are
+        "1", "2", ….
     delimiter
-        Of a delimited file; None to recognise it.
+        Delimiter of a delimited file; None detects it.
     encoding
-        Of text; None to recognise it.
+        Encoding of a text file; None detects it.
     decimal, thousands
-        Signs in numbers that are written as text; no thousands by default.
+        Decimal and thousands separators of numbers in text; by default a dot and none.
     decimal_of, thousands_of
-        The same by column, where a column has its own.
+        Separators of single columns, by name, where they differ.
     skip_rows
-        Lines of a delimited file before its header, or before its rows.
+        Number of lines to skip before the header of a delimited file, or before its
+        rows.
     comment
-        How lines of a delimited file begin that are left out; None for no such lines.
+        Prefix of lines that are skipped in a delimited file; None for no such lines.
     na
-        Texts that stand for a missing value, besides the usual ones.
+        Texts that mean a missing value, besides the usual ones.
     notations
-        How numbers are written in columns of text that have their own way.
+        Notations of the numbers in single columns of text, by name.
     columns
-        The columns of features and their kinds, if they are known from an earlier
-        file; None to find out.
+        Columns of features and their kinds, if known from an earlier file; None detects
+        them.
     features
-        How many features a sparse file has; None to read the file for it.
+        Number of features of a sparse file; None determines it by a first pass.
     zero_based
-        Whether the first feature of a sparse file is 0; None to read the file for it,
-        or 1 where `features` is given.
+        Whether the first feature of a sparse file has the index 0; None determines it
+        by a first pass, or means 1 if `features` is given.
     max_classes, max_categories
-        A target, or a column of text, with more different values is refused; of
-        columns, unless categorical is "native".
+        Largest numbers of distinct values of the target and of a column of text; more
+        are refused, except in columns if `categorical` is "native".
     """
 
     target: str | None
@@ -168,14 +171,14 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnPlan:
-    """What becomes of the columns of a file."""
+    """The roles of the columns of a file."""
 
     options: ReadOptions
-    """those of the reader, with the names of columns as they are in the file"""
+    """options of the reader, with the names of columns as in the file"""
     kinds: dict[str, Kind]
     """the columns of features, in order"""
     dropped: dict[str, str] = field(default_factory=dict)
-    """columns that are left out, and why"""
+    """columns that are dropped, and why"""
     notes: tuple[str, ...] = ()
     """notes for the user"""
 

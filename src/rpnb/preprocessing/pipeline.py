@@ -324,7 +324,7 @@ class StreamPipeline(WeightedStreamClassifier):
         other : StreamPipeline
             Pipeline with the same scaler and learner.
         base : StreamPipeline, optional
-            Common state from which both went on learning, which is counted once.
+            State from which both started; it is counted once.
 
         Returns
         -------

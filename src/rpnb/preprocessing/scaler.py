@@ -326,7 +326,7 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         other : RunningScaler
             Scaler of the same features.
         base : RunningScaler, optional
-            Common state from which both went on learning; its samples are counted once.
+            State from which both started; its samples are counted once.
 
         Returns
         -------

@@ -63,7 +63,7 @@ class BacktestRow:
     serving
         Whether it is the serving learner.
     rows
-        Number of rows that it had predicted when their labels arrived.
+        Number of labelled rows that it predicted before their labels arrived.
     error, log_loss, kappa
         Figures on these rows; None if undefined.
     scores

@@ -109,7 +109,7 @@ class Followers:
             return follower
 
     def _refresh(self, follower: "ModelFollower") -> None:
-        """Read what is new in the log, unless that was done a moment ago."""
+        """Read new entries of the log, unless that was done a moment ago."""
         if time.monotonic() - follower.read_at < _FRESH:
             return
         try:
@@ -149,7 +149,7 @@ class ModelFollower:
     # Reading
 
     def read(self, connection: sqlite3.Connection) -> None:
-        """Read what is new in the log; the caller has a transaction."""
+        """Read new entries of the log; the caller has a transaction."""
         first = self._first_row(connection)
         if self._seq < first:
             self._begin()

@@ -59,7 +59,7 @@ class Scores:
         self.learned = 0
         """number of rows with labels"""
         self.scored = 0
-        """number of these that had been predicted"""
+        """number of these rows that were predicted"""
         self.mistakes = [0, 0, 0]
         """errors of the model, of the most frequent class, of the previous class"""
         self.balance: Counter[Label] = Counter()

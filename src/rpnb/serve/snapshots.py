@@ -245,7 +245,7 @@ def stored_models(
 
 
 def _problem_of(row: ModelRow, checksum: int) -> str:
-    """Return what is wrong with a row of the table of models, "" if nothing."""
+    """Return the problem of a row of the table of models, "" if there is none."""
     if checksum != checksum_of(row.id, row.name, row.spec, row.created):
         return "its checksum does not match"
     try:

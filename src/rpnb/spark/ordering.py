@@ -4,10 +4,10 @@ The position of a row decides its mini-batch and its block, and so the bits of t
 model. Rows are ordered by the columns that the user names, then by two hashes of the
 row. Rows with a null come first.
 
-The frame is read once. Each executor sorts its partitions, so that they are the same
-whenever they are read again, and keeps them as Arrow batches. The keys of the rows go
-to the driver, which sorts them and assigns a position to each row. Spark sorts frames
-with too many rows for that, and columns that Arrow cannot compare.
+The frame is read only once. Each executor sorts its partitions, so that they are the
+same whenever they are read again, and keeps them as Arrow batches. The keys of the rows
+go to the driver, which sorts them and assigns a position to each row. Spark sorts
+frames with too many rows for that, and columns that Arrow cannot compare.
 """
 
 from collections.abc import Callable, Iterable, Iterator

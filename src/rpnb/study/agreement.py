@@ -1,4 +1,4 @@
-"""Printed values compared with ours: how far apart they are and, if known, why."""
+"""Printed values compared with ours: how much they differ and, if known, why."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

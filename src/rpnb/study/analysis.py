@@ -59,7 +59,7 @@ class StudyAnalysis:
     rankings: Mapping[Measure, Ranking | None]
     """average ranks across datasets, by measure; None if there are too few"""
     agreements: tuple[Agreement, ...]
-    """each printed value beside ours"""
+    """each printed value with ours"""
     reasons: tuple[str, ...]
     """the known reasons for differences, those behind the verdict "differs" first"""
     curves: Mapping[str, DatasetCurves]

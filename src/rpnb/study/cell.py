@@ -41,7 +41,7 @@ class DatasetSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunTask:
-    """A run that is still to be computed."""
+    """A run that has not been computed yet."""
 
     request: DatasetRequest
     method: str

@@ -96,7 +96,7 @@ def run(
     ResultsBusyError
         If another process is writing to the file.
     WorkersLostError
-        If a worker process died; runs that had finished are in the file.
+        If a worker process died; finished runs are in the file.
     """
     if jobs is None:
         jobs = os.cpu_count() or 1

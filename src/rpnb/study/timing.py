@@ -21,7 +21,7 @@ _MORE = 0.25
 
 
 class Forecast(NamedTuple):
-    """What is left of a study."""
+    """The remaining work of a study."""
 
     seconds: float
     """expected time until the last run ends"""
@@ -81,7 +81,7 @@ class RemainingTime:
         jobs: int,
         running: Iterable[tuple[Cell, float]] = (),
     ) -> Forecast:
-        """Return what is left: `pending` runs, in `jobs` processes.
+        """Return the remaining work: `pending` runs, in `jobs` processes.
 
         `running` are the pending runs that have started, with their seconds so far.
         """

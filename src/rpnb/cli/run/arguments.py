@@ -132,7 +132,7 @@ def _add_columns(group: "argparse._ArgumentGroup") -> None:
         "--missing",
         choices=("refuse", "mean"),
         help="refuse missing values, or replace them by the mean of the column over "
-        "earlier rows; a missing category becomes a category of its own (default: pass "
+        "earlier rows; a missing category becomes a separate category (default: pass "
         "them to learners that support them, such as Pooled, and refuse them for "
         "others)",
     )

@@ -121,7 +121,7 @@ def stream(arguments: argparse.Namespace) -> int:
 
 @dataclass(slots=True)
 class _ReadChunk:
-    """A chunk, and which share of the file had been read then."""
+    """A chunk, and the share of the file that was read with it."""
 
     chunk: LabelledChunk
     share: float | None
@@ -343,7 +343,7 @@ class _Run:
                 self._outputs.open(self._arguments.report).write(page)
 
     def _facts(self, interrupted: bool) -> RunFacts:
-        """Return what is reported besides the counts."""
+        """Return the facts to report besides the counts."""
         arguments = self._arguments
         written = (arguments.predictions, arguments.save, arguments.report)
         return RunFacts(

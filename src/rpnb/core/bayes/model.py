@@ -141,7 +141,7 @@ def new_model(
     prior_from_counts: bool,
     keep: float = 1.0,
 ) -> Model:
-    """Return a model that has no class yet."""
+    """Return a model without classes."""
     F = projection.R.shape[1]
     return Model(
         projection,

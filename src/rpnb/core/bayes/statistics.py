@@ -100,7 +100,7 @@ def copy_moments(moments: Moments) -> Moments:
 
 
 def without(moments: Moments, part: Moments) -> tuple[Moments, IntArray, IntArray]:
-    """Return the moments without those of `part`, and the classes where that fails.
+    """Return the moments without those of `part`, and the classes for which that fails.
 
     It fails, since the rows of `part` were not learned, for the classes in the second
     result, whose weight would become negative, and for those in the third, which have a

@@ -21,7 +21,7 @@ LOOKS: Final = (32, 128, 512)
 MOST_INDICATORS: Final = 12
 #: About the most columns of all one-hot encodings together.
 MOST_COLUMNS: Final = 512
-#: Categories of a column that are told apart; others share counts by their hash.
+#: Most categories of a column with separate counts; others share counts by their hash.
 MOST_CATEGORIES: Final = 4096
 SHARED_PLACES: Final = 1024
 #: Groups of classes whose frequencies are counted: the first class seen alone, the
@@ -235,9 +235,9 @@ class Categories:
     def looked(self) -> tuple["Categories", KeptRows | None]:
         """Choose the layout again; return the categories to use from now on.
 
-        To be called when `seen` is one of `LOOKS`. If the layout changes, the result is
-        a new object that has learned nothing, with the rows that it and the learner
-        have to learn again.
+        Call this when `seen` is one of `LOOKS`. If the layout changes, the result is a
+        new object that has learned nothing, with the rows that it and the learner have
+        to learn again.
         """
         layout = self._best_layout()
         last = self.seen >= LOOKS[-1]

@@ -20,14 +20,14 @@ RowTable: TypeAlias = Any
 
 
 class RowBlock(NamedTuple):
-    """A block of n rows, dense or sparse; made by `as_rows`."""
+    """A block of n rows, dense or sparse; created by `as_rows`."""
 
     values: FloatArray
-    """the values of all rows, row after row"""
+    """the values of all rows, row by row"""
     columns: IntArray
     """their columns; empty if the rows are dense"""
     starts: IntArray
-    """(n + 1,) where each row's values start, and the end of the last"""
+    """(n + 1,) where the values of each row start, and where the last row ends"""
 
 
 def dense_rows(X: FloatArray) -> RowBlock:

@@ -70,7 +70,7 @@ def run(
     `y` (n,) holds the classes' numbers, −1 for a row that is only predicted, and is not
     read if nothing is to be learned; the predicted numbers go to `labels` (n,), −1
     while no class is known. `weight` is (n,), or (1,) where all rows weigh the same.
-    `path` fixes the pass, for tests and benchmarks. With two `jobs`, wide rows are
+    `path` sets the pass, for tests and benchmarks. With two `jobs`, wide rows are
     projected in a thread ahead of the pass.
     """
     if path is None:
@@ -117,7 +117,7 @@ def run_scored(
     labels: IntArray,
     out: FloatArray,
 ) -> None:
-    """Do what `run` does, and write what each row was predicted by.
+    """Do what `run` does, and write the values that determined each prediction.
 
     `out` (n, M) gets the probabilities of a calibrated model, or else the scores.
     """

@@ -25,7 +25,7 @@ LAST_REPLAY: Final = 256
 LOOK: Final = 64
 #: Up to this many features, φ includes z itself.
 MOST_RAW: Final = 64
-#: Up to this many features, `low` is z itself; beyond, it has this many columns.
+#: Up to this many features, `low` is z itself; with more, it has this many columns.
 MOST_LOW: Final = 32
 
 

@@ -43,7 +43,7 @@ _LEAST_SCORE = -1e30
 
 
 class PooledBlock(NamedTuple):
-    """What a mini-batch learns from one of its blocks of n rows."""
+    """Statistics that a mini-batch learns from one of its blocks of n rows."""
 
     y: IntArray
     """(n,) classes of the rows"""
@@ -68,7 +68,7 @@ def observe_block(
     labels: IntArray,
     jobs: int = 1,
 ) -> dict[str, NDArray[Any]]:
-    """Predict a block of labelled rows into `labels`; return what is learned from it.
+    """Predict a block of labelled rows into `labels`; return its statistics.
 
     The model is not changed. X (n, p) and the other arguments (n,) are those of `run`.
     Once the scale is final, the result has

@@ -136,7 +136,7 @@ def new_model(
     """Return an initial model for rows with p features.
 
     Labels arrive `delay` rows after the prediction of their row. If delays are
-    `varying`, this is about the mean, and there are no delayed members.
+    `varying`, this is their approximate mean, and there are no delayed members.
     """
     shape = model_shape(p, D, window, delay)
     names = members_for(names, shape)
@@ -145,7 +145,7 @@ def new_model(
     pool = pooling.begin(first_weights(outputs), active, delay)
     model = assemble(names, p, shape, seed, FeatureScale.begin(shape.p), states, pool)
     if delay > 0 and not varying:
-        # It gets rows that are hashed already.
+        # It gets rows that have already been hashed.
         behind = copy_model(model).replace(places=np.zeros(0, np.int64))
         model = model.replace(behind=behind, pending=Pending.begin(delay, shape.p))
     return model
@@ -285,7 +285,7 @@ def merge_models(models: list[PooledModel], base: PooledModel | None) -> PooledM
 
 
 def size_of_model(model: PooledModel) -> int:
-    """Return the memory of everything that was learned, in bytes."""
+    """Return the memory of the learned state, in bytes."""
     parts: list[Any] = [model.scale, *model.states, model.pool, model.features]
     if model.late is not None:
         behind = model.late.behind

@@ -2,8 +2,8 @@
 
 An entry of a projection is a function of the seed, the feature and the column, so
 features need not be known in advance: the row of a feature is drawn when it first
-appears, and kept. An observation is projected by the rows of its own features only,
-since an absent feature is zero and changes no sum.
+appears, and kept. An observation is projected only by the rows of its features, since
+an absent feature is zero and changes no sum.
 """
 
 from dataclasses import dataclass

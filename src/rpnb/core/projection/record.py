@@ -1,4 +1,4 @@
-"""K random projections as one record: its parameters, and what is drawn from them."""
+"""K random projections as one record: parameters, and the matrix drawn from them."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -8,7 +8,7 @@ import numpy as np
 def refuse_masked(values: Any, name: str) -> None:
     """Raise a ValueError if an array of one or two dimensions has a masked entry.
 
-    NumPy and scikit-learn read the number behind a mask, which means nothing.
+    NumPy and scikit-learn read the number behind a mask, which is meaningless.
     """
     if not isinstance(values, np.ma.MaskedArray):
         return

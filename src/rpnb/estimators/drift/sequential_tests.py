@@ -1,7 +1,7 @@
 """Detectors that test each error: DDM, EDDM, and Page and Hinkley's test.
 
-They have the same constants and alarms as River's, and an alarm resets them. Each is a
-record of numbers, which a model file stores as one array.
+They have the same constants and alarms as River's detectors, and an alarm resets them.
+Each is a record of numbers, which a model file stores as one array.
 """
 
 from dataclasses import astuple, dataclass, fields
@@ -52,7 +52,7 @@ class DDM(_Record):
     """Gama, Medas, Castillo & Rodrigues, "Learning with drift detection" (SBIA 2004).
 
     With p the error rate of n values and s = √(p(1 − p)/n): an alarm where p + s is
-    above p' + 3 s', those at the minimum of p + s so far.
+    above p' + 3 s', the values at the minimum of p + s so far.
     """
 
     p: float = 0.0

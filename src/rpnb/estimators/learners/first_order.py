@@ -504,7 +504,7 @@ class ALMA(StreamClassifier):
     C : float, default=√2
         Size of the steps.
     alpha : float, default=0.9
-        Share of the largest margin that is aimed at, from 0 to 1.
+        Target margin as a share of the largest possible one, from 0 to 1.
     power : float, default=2.0
         Exponent p of the norm, at least 2.
     form : {"auto", "two_class"}, default="auto"

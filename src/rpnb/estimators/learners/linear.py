@@ -1,7 +1,7 @@
 """What all linear learners share: their two forms, state and sparse input.
 
-They are LIBOL's (Hoi, Wang & Zhao 2014): raw features, no bias, one pass. The formula
-of each is beside its step, in ``cpp/linear/algorithms.cpp`` and ``confidence.h``.
+They follow LIBOL (Hoi, Wang & Zhao 2014): raw features, no bias, one pass. The formula
+of each is next to its step, in ``cpp/linear/algorithms.cpp`` and ``confidence.h``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -296,7 +296,7 @@ class LinearLearner(Learner[LinearModel]):
 def _blocks(X: RowTable) -> Iterable[tuple[FloatArray | RowBlock, slice]]:
     """Return rows as the core takes them, in blocks, and which rows each block has.
 
-    Rows of double precision, one after the other, are one block: none is converted.
+    Contiguous rows of double precision are a single block, since none is converted.
     """
     if type(X) is np.ndarray and X.dtype == _DOUBLE and X.flags.c_contiguous:
         return ((X, _ALL),)

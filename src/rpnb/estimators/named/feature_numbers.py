@@ -1,4 +1,4 @@
-"""Named features: each name has a 64-bit number that depends on nothing else.
+"""Named features: each name has a 64-bit number that depends on the name alone.
 
 The number is 64 bits of BLAKE2b over a text that spells the name out. Two names have
 the same text exactly if Python calls them equal, as keys of a dictionary: 1, 1.0 and

@@ -61,7 +61,7 @@ class _Waiting(NamedTuple):
     since: int
     """number of observations between the last change of columns and its appearance"""
     seen: int
-    """observations that had it"""
+    """number of observations that contain it"""
 
 
 class NamedColumns:

@@ -16,10 +16,10 @@ _SEED = 0
 
 @final
 class AskingDriver(Driver):
-    """Drives a learner through another driver, without labels it did not ask for.
+    """Drives a learner through another driver, with only the labels it asks for.
 
-    Rows are chosen as by `ask`, within the budget. Without probabilities, `inner` asks
-    for rows at random. `shown`: whether others ask for the probabilities.
+    `ask` chooses the rows, within the budget; if `inner` has no probabilities, rows are
+    chosen at random. `shown` is whether the caller needs the probabilities.
     """
 
     def __init__(self, inner: Driver, budget: float, *, shown: bool) -> None:

@@ -1,8 +1,8 @@
 """Drivers: a uniform way to predict and learn with any kind of learner.
 
 A driver calls the methods of one kind of learner and gets blocks that it has prepared.
-Predictions are numbers of labels; where probabilities are asked for, each comes with
-the probability of the true label, or of the prediction.
+Predictions are numbers of labels; on request, each comes with the probability of the
+true label, or of the prediction.
 """
 
 from abc import ABC, abstractmethod
@@ -24,19 +24,19 @@ from rpnb.labels import NO_LABEL, CodedLabels, LabelIndex, join_coded
 
 _NOTHING = np.zeros(0, np.int64)
 
-#: The probabilities that are asked for: none, of the true label, of the prediction.
+#: The requested probabilities: none, of the true label, of the prediction.
 Probabilities: TypeAlias = Literal["none", "truth", "prediction"]
 
 
 class Predictions(NamedTuple):
-    """What a learner predicts for rows."""
+    """A learner's predictions for rows."""
 
     numbers: IntArray
     """(n,) the number of each predicted label, −1 for none"""
     probability: FloatArray | None
-    """(n,) the probabilities; None where they are not asked for"""
+    """(n,) the probabilities; None if they are not requested"""
     details: ProbabilityDetails | None = None
-    """more about them, where those of the true labels are asked for"""
+    """details, if the probabilities of the true labels are requested"""
 
     def some(self, rows: BoolArray) -> "Predictions":
         """Return the predictions of some rows."""
@@ -49,7 +49,7 @@ class Predictions(NamedTuple):
 
 
 class Driver(ABC):
-    """Abstract: one learner, which is changed, and how it predicts and learns.
+    """Abstract base: predicts and learns with one learner, which it changes.
 
     `labels` are the numbers of all labels.
     """
@@ -61,7 +61,7 @@ class Driver(ABC):
         self.labels = labels
         self.probabilities = probabilities
         self.columns = LabelIndex()
-        """the columns of labels in the bins of probabilities"""
+        """columns of the labels in the bins of probabilities"""
 
     @abstractmethod
     def predict(self, block: Block) -> Predictions:
@@ -69,7 +69,7 @@ class Driver(ABC):
 
     @abstractmethod
     def learn(self, block: Block) -> None:
-        """Learn rows, one after the other."""
+        """Learn rows in order."""
 
     def predict_then_learn(self, block: Block) -> Predictions:
         """Predict each row with the model before it, then learn it."""
@@ -112,7 +112,7 @@ class Driver(ABC):
 
 @final
 class BatchDriver(Driver):
-    """Drives what has `predict` and `partial_fit`: scikit-learn's, and mini-batches.
+    """Drives estimators with `predict` and `partial_fit`, in mini-batches.
 
     Labelled rows are held until there are `batch_size` of them, then learned. The
     first call of `partial_fit` gets `classes`, if there are any.
@@ -135,13 +135,13 @@ class BatchDriver(Driver):
         self._fitted = hasattr(model, "classes_")
 
     def predict(self, block: Block) -> Predictions:
-        """Predict rows by `predict`; before the first is learned there is none."""
+        """Predict rows by `predict`; −1 before the first row is learned."""
         if not self._fitted:
             return no_predictions(self, block)
         return predict_labels(self, block)
 
     def learn(self, block: Block) -> None:
-        """Hold rows, and learn those of each full batch by `partial_fit`."""
+        """Collect rows, and learn each full batch by `partial_fit`."""
         for begin, end in self._parts(block):
             self._hold(block.part(begin, end))
 
@@ -162,7 +162,7 @@ class BatchDriver(Driver):
         return list(pairwise(edges))
 
     def _hold(self, block: Block) -> None:
-        """Hold rows back, and learn all that are held once a batch is full."""
+        """Collect rows, and learn them once the batch is full."""
         self._held.append(block)
         if sum(map(len, self._held)) >= self._size:
             self.finish()
@@ -257,7 +257,7 @@ def no_predictions(driver: Driver, block: Block) -> Predictions:
         return Predictions(none, None)
     if driver.probabilities == "prediction":
         return Predictions(none, zero)
-    # No probability for any class: as wrong as a row without them can be.
+    # Without a probability for any class, the row gets the largest loss.
     scores = bin_scores(np.zeros((len(block), 0)), (), block.labels, driver.columns)
     return Predictions(none, zero, ProbabilityDetails(zero + 1.0, zero, zero, scores))
 
@@ -292,9 +292,10 @@ def predictions_with(
     P: FloatArray,
     sets: BoolArray | None = None,
 ) -> Predictions:
-    """Return predictions of a block's rows with the probabilities that are asked for.
+    """Return predictions of a block's rows with the requested probabilities.
 
-    P (n, M) are those of the model's classes, and `sets` (n, M) the prediction sets.
+    P (n, M) has the probabilities of the model's classes, `sets` (n, M) the prediction
+    sets.
     """
     rows, numbers = np.arange(len(block)), driver.labels.of(labels)
     places = places_of(driver)
@@ -307,7 +308,7 @@ def predictions_with(
 
 
 def places_of(driver: Driver) -> IntArray:
-    """Return the place of each label among the model's classes, −1 if not known.
+    """Return the index of each label among the model's classes, −1 if unknown.
 
     No label, −1, is looked up in the last place.
     """
@@ -325,8 +326,8 @@ def details_of(
 ) -> ProbabilityDetails:
     """Return details of the probabilities P (n, M) that a model gave to a block's rows.
 
-    `truth` and `predicted` are the places of their labels among the model's classes, −1
-    if not known; `sets` (n, M) are true for classes in the prediction sets.
+    `truth` and `predicted` are indices among the model's classes, −1 if unknown; `sets`
+    (n, M) is true for classes in the prediction set.
     """
     rows = np.arange(P.shape[0])
     of_truth = np.where(truth >= 0, P[rows, truth], 0.0)

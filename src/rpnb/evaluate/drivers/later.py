@@ -17,7 +17,7 @@ from rpnb.evaluate.stream_blocks import Block
 
 
 def remembers(model: Any) -> bool:
-    """Return whether a learner gets labels through `learn_later`."""
+    """Return whether a learner takes labels through `learn_later`."""
     return isinstance(model, PooledClassifier) and model.delays == "varying"
 
 
@@ -25,7 +25,7 @@ def remembers(model: Any) -> bool:
 class LaterDriver(Driver):
     """Drives a learner by `predict_later` and `learn_later`, for late labels.
 
-    `native` drives it if labels are not late.
+    `native` is its driver when labels are not late.
     """
 
     def __init__(self, native: NativeDriver) -> None:
@@ -38,7 +38,7 @@ class LaterDriver(Driver):
         return self._native.prepare(block)
 
     def predict(self, block: Block) -> Predictions:
-        """Predict rows by `predict_later`; before the first label there is none."""
+        """Predict rows by `predict_later`; −1 before the first label."""
         if not self.model.__sklearn_is_fitted__():
             return no_predictions(self, block)
         labels, P, ids = predict_waiting(self.model, block.X)
@@ -51,7 +51,7 @@ class LaterDriver(Driver):
         return predictions_with(self, block, labels, P)
 
     def learn(self, block: Block) -> None:
-        """Learn rows by `learn_later`; those from before the first by `partial_fit`."""
+        """Learn rows by `learn_later`, those without prediction by `partial_fit`."""
         ids = [self._ids.pop(row, None) for row in block.rows.tolist()]
         begin, n = 0, len(ids)
         while begin < n:

@@ -1,6 +1,6 @@
 """Drivers of the learners of this package.
 
-Labels are passed, and predicted, as numbers with a table: no row's label is looked up.
+Labels are passed and predicted as indices into a table, so none is looked up per row.
 """
 
 from bisect import bisect_right
@@ -41,12 +41,12 @@ COVERAGE = 0.9
 
 @final
 class NativeDriver(Driver):
-    """Drives the learners of this package, whose predictions depend on no chunking.
+    """Drives the learners of this package, whose results do not depend on the chunking.
 
-    `classes` are declared with the first rows learned. Where labels may come `late`,
-    there is no prediction before the first is learned, although classes are declared:
-    whether a row and an earlier label happen to come in one call must not make a
-    difference. With `labels_only` the learner gets no features.
+    `classes` are declared with the first rows learned. If labels may come `late`, there
+    is no prediction before the first label is learned, even if classes are declared:
+    otherwise it would matter whether a row and an earlier label happen to come in one
+    call. With `labels_only` the learner gets no features.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class NativeDriver(Driver):
         self._late = late
         self._labels_only = labels_only
         self._before = model.n_updates_ if self._fitted else 0
-        # Of prediction sets, which the evaluation moves and not the model.
+        # Thresholds of prediction sets: the evaluation moves its own, not the model's.
         self._thresholds: FloatArray | None = None
 
     @property
@@ -72,7 +72,7 @@ class NativeDriver(Driver):
         return bool(self.model.__sklearn_is_fitted__())
 
     def prepare(self, block: Block) -> Block:
-        """Return rows as a table, without features where labels are enough."""
+        """Return rows as a table, without features if the learner needs only labels."""
         if self._labels_only:
             return replace(block, X=np.zeros((len(block), 1)), checked=True)
         return block.tabled
@@ -91,7 +91,7 @@ class NativeDriver(Driver):
         """Predict, then learn, a whole block in one call."""
         unknown = self.probabilities == "truth" and self._classes is None
         if not self._fitted and (self._late or unknown):
-            # Mini-batches stay as they are: none of the first has a prediction.
+            # A mini-batch is not split, so no row of the first one has a prediction.
             size = getattr(self.model, "batch_size", 1) or len(block)
             stop = min(block.start + int(size), block.stop)
             first = block.part(block.start, stop)

@@ -29,8 +29,8 @@ def _passes(step: Any) -> bool:
 class PartialPipeline:
     """A pipeline with `partial_fit`: each step learns the rows, then transforms them.
 
-    Rows are predicted by the steps as they were before the rows, as the rest of an
-    evaluation asks for.
+    Rows are predicted by the steps as they were before these rows, as a prequential
+    evaluation requires.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which driver a learner gets, by the methods it has."""
+"""The choice of the driver for a learner, by the learner's methods."""
 
 import warnings
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from rpnb.evaluate.drivers.partial_pipeline import (
 )
 from rpnb.labels import LabelIndex
 
-#: The references that every table has besides the learners.
+#: The references that are part of every table.
 REFERENCES: Mapping[str, type[StreamClassifier]] = {
     "majority class": MajorityClass,
     "same as last": NoChange,
@@ -34,7 +34,7 @@ REFERENCES: Mapping[str, type[StreamClassifier]] = {
 
 
 def named(models: Any) -> dict[str, Any]:
-    """Return learners by name; those without a name get that of their class.
+    """Return learners by name; one without a name gets the name of its class.
 
     Of several learners of one class, the second is numbered 2, and so on.
     """
@@ -59,7 +59,7 @@ def named(models: Any) -> dict[str, Any]:
 
 
 def is_native(model: Any) -> bool:
-    """Whether a learner is of this package."""
+    """Whether a learner belongs to this package."""
     return isinstance(model, StreamClassifier)
 
 
@@ -107,7 +107,7 @@ def check_learner(name: str, model: Any) -> None:
 
 
 def warn_of_zero_variances(name: str, model: Any) -> None:
-    """Warn of naive Bayes of scikit-learn that has learned single rows.
+    """Warn about a scikit-learn GaussianNB that learned single rows.
 
     It adds a share of the variance of the rows of a call to all variances
     (`var_smoothing`). A single row has none: a feature that is constant in a class
@@ -139,7 +139,7 @@ def has_probabilities(model: Any) -> bool:
 
 
 def _last_step(model: Any) -> Any:
-    """Return a River learner, or the one at the end of a pipeline."""
+    """Return a River learner, or the last step of a River pipeline."""
     steps = getattr(model, "steps", None)
     return list(steps.values())[-1] if isinstance(steps, Mapping) else model
 
@@ -157,9 +157,9 @@ def drive(
 ) -> Driver:
     """Return a driver of a copy of a learner.
 
-    `probabilities` is whether those of the true labels are needed, and `late` whether
-    labels may arrive late. `declared` are the classes that were declared, and `classes`
-    all, for learners that need them in advance. scikit-learn's estimators learn
+    `probabilities` is whether the probabilities of the true labels are needed, `late`
+    whether labels may arrive late. `declared` are the declared classes, and `classes`
+    all classes, for learners that need them in advance. scikit-learn's estimators learn
     `batch_size` rows at once. With a `budget` the learner gets only the labels that it
     asks for.
     """
@@ -210,7 +210,7 @@ def drive_references(
 ) -> dict[str, Driver]:
     """Return drivers of the references, which use labels only.
 
-    With a `budget` they get this share of them, at random.
+    With a `budget` they get this share of the labels, at random.
     """
     late = late or budget is not None
     drivers: dict[str, Driver] = {

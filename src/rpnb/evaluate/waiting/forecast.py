@@ -18,12 +18,12 @@ labelled rows, the W labels after it are forecast from the labels before it alon
 residual R is the true error minus the forecast. The forecast with the smallest mean |R|
 is used. Places are closer than W rows; $m$ is the number of windows of W rows that fit.
 
-**The band** is ± h around the forecast. From m = 19 windows on, the
-$\lceil 0.95 (m + 1) \rceil / m$ quantile of |R| is a split conformal interval (Vovk,
-Gammerman & Shafer 2005). With fewer, there is none at 95 %: the largest |R| is the
-quantile m / (m + 1), which a heavy tail of index 1 extrapolates by the factor
+**The band** is ± h around the forecast. From m = 19 windows on, the $\lceil 0.95 (m +
+1) \rceil / m$ quantile of |R| is a split conformal interval (Vovk, Gammerman & Shafer
+2005). With fewer windows there is no such interval at 95 %: the largest |R| is the
+quantile m / (m + 1), which is extrapolated with a heavy tail of index 1, by the factor
 20 / (m + 1). h is at least that of a t-interval with m degrees of freedom, on the root
-mean square of R. With m < 5 there is no forecast: the band is [0, 1].
+mean square of R. If m < 5 there is no forecast: the band is [0, 1].
 
 Everything is computed from integers, so that figures do not depend on how rows are
 divided into calls.

@@ -7,8 +7,8 @@ recorded, and there is an alarm if a column has changed significantly and by at 
 reference.
 
 A column that rises with the row number throughout the reference (or falls), such as a
-date or a running number, is a clock: it would be outside the reference in every window.
-It is not compared while this continues.
+date or a running number, is a clock: it would be outside the reference in every window,
+so it is not compared while it keeps rising or falling.
 
 Windows do not overlap. If rows are independent, each gives a false alarm with
 probability 0.001 at most, however many columns there are: one in 500,000 rows.

@@ -112,7 +112,7 @@ def date_text(days: float) -> str:
 
 
 def unnamed(_value: float) -> str:
-    """Return no text: the numbers of a hashed text mean nothing to a reader."""
+    """Return no text: the numbers of a hashed text are meaningless to a reader."""
     return ""
 
 
@@ -131,7 +131,7 @@ class TableColumns:
     kinds : sequence of str, optional
         Kinds of the columns that `names` lists, if tables have them as encoded for a
         learner: a date is seven numbers, of which only the first, the days since 1970,
-        is taken; a text is 256, which all have its name.
+        is used; a text is 256 numbers, which all have its name.
     """
 
     def __init__(

@@ -1,13 +1,13 @@
-"""Watches of rows between prediction and label: inputs, classes and errors.
+"""Monitors of rows between prediction and label: inputs, classes and errors.
 
 An `InputWatch` is shared by the learners that predict the same rows; a `LearnerWatch`
 belongs to one of them. Both look at multiples of 500 predicted rows, so that figures do
 not depend on how rows are divided into calls.
 
 **Inputs unlike those with labels.** At each look, the last 500 rows are compared with
-the last 1,000 labelled ones, and the distance of each column with the largest that it
-had at looks whose rows are labelled by now: usual distances are already part of the
-residuals of past forecasts. The excess, for the column where it is largest, is the
+the last 1,000 labelled ones. From the distance of each column, its largest distance at
+looks whose rows are labelled by now is subtracted, because usual distances are already
+part of the residuals of past forecasts. The largest excess over all columns is the
 share of rows outside.
 """
 
@@ -150,7 +150,7 @@ class InputWatch:
             self.outside, self.outside_column = float(beyond[worst]), names[worst]
 
     def labelled_windows(self, end: int, last: int) -> tuple[FloatArray, FloatArray]:
-        """Return the `last` labelled rows up to `end`, preceded by those before them.
+        """Return the window before the `last` labelled rows up to `end`, and these.
 
         `end` counts labelled rows, and is at most 500 smaller than their number.
         """
@@ -257,7 +257,7 @@ class LearnerWatch:
         self.waiting = self.waiting.plus(WaitingCounts.of(known))
 
     def remove_waiting(self, confidence: FloatArray) -> None:
-        """Remove rows that wait no longer, given their probabilities."""
+        """Remove rows that no longer wait, given their probabilities."""
         known = confidence[~np.isnan(confidence)]
         self.waiting = self.waiting.plus(WaitingCounts.of(known), -1)
 
@@ -343,7 +343,7 @@ class LearnerWatch:
         return self.forecast.expected(self.waiting, outside=self.inputs.outside)
 
     def look(self) -> None:
-        """Record the expected error; to be called when the inputs are looked at."""
+        """Record the expected error; call it whenever the inputs are compared."""
         true = self._unseen / self._scorable if self._scorable else float("nan")
         if (self.inputs.rows // WINDOW) % self._step == 0:
             self.looks.append(Look(self.inputs.rows, self.expected(), true))

@@ -38,7 +38,7 @@ _MAX_BUFFERS = 6
 
 
 class EncoderPosition(NamedTuple):
-    """Numbers of labels, categories and rows that an encoder had seen."""
+    """Numbers of labels, categories and rows that an encoder has seen."""
 
     labels: int
     categories: tuple[int, ...]

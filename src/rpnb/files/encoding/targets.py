@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Targets:
-    """Numbers labels in the order of first appearance; refuses what is not a label.
+    """Numbers labels in the order of first appearance; refuses invalid ones.
 
     With unlabelled="predict" rows without a label have the number −1.
     """

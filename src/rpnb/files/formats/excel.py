@@ -1,4 +1,4 @@
-"""Excel: the first sheet of a workbook, as if it had been saved as CSV."""
+"""Excel: the first sheet of a workbook, read as if it were saved as CSV."""
 
 import csv
 import datetime

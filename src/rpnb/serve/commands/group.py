@@ -68,7 +68,7 @@ class Group:
     ids
         Ids for rows that have none.
     numbers
-        Largest number that each table has ever had.
+        Largest number ever used in each table.
     """
 
     def __init__(

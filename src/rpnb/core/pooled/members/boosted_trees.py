@@ -41,8 +41,8 @@ def grow_classes(
 def merge(states: list[BoostedTrees]) -> BoostedTrees:
     """Return the state with the most rows, after learning those of the others.
 
-    Only the latest rows of a state have their values; of older ones the bins are known,
-    and values within the bins take their place.
+    A state keeps the raw values of its latest rows only; for older rows it keeps bins,
+    and values within these bins are used instead.
     """
     most = max(range(len(states)), key=lambda k: states[k].n_rows)
     merged = states[most].copy()

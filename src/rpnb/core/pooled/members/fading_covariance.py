@@ -27,12 +27,12 @@ OUTPUTS: Final = ("fading_covariance",)
 MERGEABLE: Final = False
 USES_SCALE: Final = True
 
-#: Rows that are kept until they are added; the sums fade as often.
+#: Number of rows collected before they are added; the sums then fade once.
 GROUP: Final = 64
 
 
 def chosen_columns(shape: Shape) -> IntArray:
-    """Return which columns of φ are used: features, some dense and sparse ones."""
+    """Return the columns of φ used: features, some dense and sparse projections."""
     return begin(shape, np.zeros(0, np.bool_), 0).columns
 
 

@@ -84,7 +84,7 @@ def merge(states: list[SelectedNeighbours]) -> SelectedNeighbours:
         merged.class_weight[:] += state.class_weight
         merged.counts[:] += state.counts
     lengths = [min(int(state.clock[0]), R) for state in states]
-    # By age: the last row of each state, then the last but one of each, and so on.
+    # By age: the last row of each state, then the second to last of each, and so on.
     ages = [(age, side) for side, n in enumerate(lengths) for age in range(n)]
     latest = sorted(ages)[:R]
     for to, (age, side) in enumerate(reversed(latest)):
