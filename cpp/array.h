@@ -1,6 +1,6 @@
 // Arrays in C order: non-owning views, and arrays that own their memory.
 //
-// The letters of axes are those of the paper, as in rpnb/core/kernels/arrays.py.
+// Axes have the letters of the paper, as in rpnb/core/kernels/arrays.py.
 #pragma once
 
 #include <array>

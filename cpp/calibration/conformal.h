@@ -1,7 +1,8 @@
 // Prediction sets whose coverage holds on any stream, by quantile tracking.
 //
-// A set holds the classes whose strangeness s = log((1 − p)/p), p being the class's
-// probability, is at most a threshold q. For a target coverage 1 − α the threshold follows
+// A set holds the classes whose nonconformity s = log((1 − p)/p), with p the probability
+// of the class, is at most a threshold q. For a target coverage 1 − α the threshold
+// follows
 //
 //   q ← q + η(e − α),
 //
@@ -14,8 +15,8 @@
 //
 // s is limited to ±S, so q stays within S + η of zero and the right side vanishes with T,
 // whatever the stream and the model: after 5,000 rows it is at most 0.01 if the threshold
-// has moved by 10 or less. On the scale of s, one step size suits models with an error rate
-// of a half as well as those with one of a thousandth.
+// has moved by 10 or less. On the scale of s, one step size suits models with an error
+// rate of 0.5 as well as models with one of 0.001.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // The linear learners: their parameters, their triggers and steps.
 //
 // These are the learners of LIBOL (Hoi, Wang & Zhao 2014, "LIBOL: a library for online
-// learning algorithms"), which the paper compares with. To add one: a name in `Algorithm`
-// and in bindings/linear.cpp, its trigger in `is_triggered` and its step in `step_of`.
+// learning algorithms"), with which the paper compares RPNB. To add one: a name in
+// `Algorithm` and in bindings/linear.cpp, its trigger in `is_triggered` and its step in
+// `step_of`.
 //
 // A round is described by a few numbers. In the two-class form the margin is m = y·f with
 // f = w·x and y = ±1; in the multi-class form it is F_y − F_s, the score of the row's class
@@ -54,7 +55,7 @@ struct LinearAlgorithm {
   bool libol;      // whether to reproduce LIBOL even where it is unsound: see learner.h
   double C;        // largest step, step size, or trade-off: see the learner's step
   double phi;      // φ = Φ⁻¹(η) of the confidence-weighted learners
-  double alpha;    // ALMA's α, the share of the largest margin aimed at
+  double alpha;    // ALMA's α, the target margin as a share of the largest one
   double power;    // ALMA's p
   double b;        // IELLIP's b, the factor from each c_t to the next
 };

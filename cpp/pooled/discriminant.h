@@ -70,7 +70,8 @@ void add_rows(Vector<double> A, PackedRows<const float> packed, Vector<const dou
 void score_linear(Matrix<const float> rows, Matrix<const float> V, Vector<const float> offset,
                   Vector<const double> log_count, const Scores& scores, Index first);
 
-// The same, if scores are wanted, and count each labelled row before scoring the next.
+// The same, if scores are requested; also count each labelled row before scoring the
+// next.
 void score_and_count(Matrix<const float> rows, Matrix<const float> V, Vector<const float> offset,
                      const Labels& labels, Vector<double> count, Vector<double> log_count,
                      const Scores& scores, Index first);

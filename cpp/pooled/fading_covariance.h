@@ -2,8 +2,9 @@
 //
 // The same as shared_covariance.h on fewer columns of φ: the features themselves (up to
 // 64) and 32 projections, or 128 projections if there are more features. After row 256,
-// every 64 rows, all sums are multiplied by (1 − 1/300)⁶⁴ and the discriminants recomputed;
-// before, they are recomputed when the number of rows has grown by an eighth.
+// every 64 rows, all sums are multiplied by (1 − 1/300)⁶⁴ and the discriminants
+// recomputed; until then, they are recomputed when the number of rows has grown by an
+// eighth.
 #pragma once
 
 #include "../record.h"

@@ -1,12 +1,12 @@
 // Delayed labels: a buffer of the rows that the delayed members have not learned yet.
 //
-// If the label of a row arrives d rows after its prediction, the members that predicted it
-// had seen the labels up to d + 1 rows before it. The pool has to learn its weights from
-// such scores: by scores computed when the label arrives, members that rely on the most
-// recent labels would be over-weighted. So there are two sets of members. One learns each
-// labelled row at once, and predicts. The other learns the same rows d rows later, so its
-// scores of a labelled row match those available at prediction time; the pool learns from
-// these.
+// If the label of a row arrives d rows after its prediction, the members that predicted
+// it had seen only the labels up to d + 1 rows before it. The pool must learn its weights
+// from such scores: with scores computed when the label arrives, it would over-weight
+// members that rely on the most recent labels. So there are two sets of members. One
+// learns each labelled row at once, and predicts. The other learns the same rows d rows
+// later, so its scores of a labelled row match those available at prediction time; the
+// pool learns from these.
 //
 // The delayed members learn in blocks of g = min(64, d/4) rows, at least 1: when labelled
 // row s (from 0) is scored, they have learned the first g·⌊(s − d)/g⌋ rows. `Pending` keeps

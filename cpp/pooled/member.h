@@ -30,10 +30,10 @@ struct Labels {
   [[nodiscard]] bool known(Index i) const { return y.size() > 0 && y[i] >= 0; }
 };
 
-// Where a member writes its scores of a block, among those of all members.
+// The destination of a member's scores of a block, among those of all members.
 class Scores {
  public:
-  // Outputs `first` and following of an array (n, K, M); n is 0 if none are wanted.
+  // Outputs from `first` on in an array (n, K, M); n is 0 if none are requested.
   explicit Scores(const View<double, 3>& all, Index first = 0) : all_(all), first_(first) {}
 
   [[nodiscard]] bool wanted() const { return all_.size(0) > 0; }
@@ -84,8 +84,8 @@ class Member {
 
   // Score each row, then learn it, in order.
   //
-  // Scores are not wanted where the first rows, all of them labelled, are learned again with
-  // another scale: what is derived from sums may then be computed once, at the end.
+  // No scores are requested when the first rows, all of them labelled, are learned again
+  // with another scale; values derived from sums may then be computed once, at the end.
   virtual void learn_rows(const Rows& rows, const Labels& labels, const Scores& scores) = 0;
 
   // The number of scores per class that the member gives to the pool.

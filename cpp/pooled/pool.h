@@ -47,13 +47,14 @@
 // h ← 0.998 h + 0.002·10 + τ² Var_Q(L − L̄), starting from α = 1, and stays in [0, 1]. The
 // steps of w, v and b are those of P, whatever α is.
 //
-// If labels are delayed, a row has two sets of scores: those at its prediction, and those at
-// the arrival of its label, by members that have learned the rows in between. The weights
-// are applied to the former; by the latter alone, members that rely on the most recent
-// labels would be over-weighted. By the former alone, the weights would compensate for what
-// the members have learned since, and the two corrections would overshoot. So g, and the
-// term added to H, are the means of both. v and b follow the latter only: they compensate
-// for what members have not learned. α, τ and ε follow the former.
+// If labels are delayed, a row has two sets of scores: those at its prediction, and those
+// at the arrival of its label, by members that have learned the rows in between. The
+// weights are applied to the former; with the latter alone, members that rely on the most
+// recent labels would be over-weighted. With the former alone, the weights would
+// compensate for what the members have learned since, and the two corrections would
+// overshoot. So g, and the term added to H, are the means of both. v and b follow the
+// latter only: they compensate for what members have not learned. α, τ and ε follow the
+// former.
 //
 // Some labels are noise, which no scores can predict. The predicted probabilities are
 //
@@ -89,9 +90,9 @@ struct Pool {
   Array<double, 1> power;            // τ
   Array<double, 1> power_curvature;  // h
   Array<double, 1> noise;            // ε
-  Array<double, 1> mistakes;         // weight of the rows that each member, and the pool, got wrong
+  Array<double, 1> mistakes;         // weight of the mistakes of each member, and of the pool
   Array<double, 1> weight;           // weight of the rows learned
-  Array<std::int64_t, 1> seen;       // rows learned, and those that the pool got wrong
+  Array<std::int64_t, 1> seen;       // number of rows learned, and of the pool's wrong predictions
   Array<double, 2> history;  // rows learned, `weight`, `mistakes` and weights in use at some rows
   Array<std::int64_t, 1> clock;  // entries of the history, and rows between later ones
 

@@ -2,7 +2,7 @@
 //
 // The first 256 labelled rows are kept. After 2, 4, 8, …, 256 rows, the mean m_j and the
 // population standard deviation s_j of each feature are computed from the rows kept, and
-// everything that depends on the scale learns these rows again. Rows are then scaled by
+// all members that depend on the scale learn these rows again. Rows are then scaled by
 //
 //   z_j = clip((x_j − m_j)/s_j, −6, 6)
 //

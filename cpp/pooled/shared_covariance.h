@@ -69,7 +69,7 @@ struct SharedCovariance final : Member {
 
   // Add all rows kept to A.
   void settle();
-  // Recompute what is derived from the sums: the logarithms of the counts, and V.
+  // Recompute the values derived from the sums: the logarithms of the counts, and V.
   void refresh_all();
   // Add labelled rows to the sums only, in groups of 128.
   void sum_rows(Matrix<const float> phi, const Labels& labels);

@@ -12,8 +12,9 @@ namespace rpnb::bayes {
 // Predict each row, then learn from it.
 void run_exact(Model& model, const Block& block);
 
-// The same, and write to `out` (n, M) what each row was predicted by: the probabilities of a
-// calibrated model, or else the scores, −∞ for classes that are not active.
+// The same, and write to `out` (n, M) the values that determined each prediction: the
+// probabilities of a calibrated model, or else the scores, −∞ for classes that are not
+// active.
 void run_scored(Model& model, const Block& block, Matrix<double> out);
 
 // Write the scores (n, M) of rows; the largest wins.

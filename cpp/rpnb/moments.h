@@ -11,7 +11,7 @@
 
 namespace rpnb::bayes {
 
-// Moments of M classes and F columns: what a model has learned, and all it must keep.
+// Moments of M classes and F columns: everything that a model has learned.
 struct Moments {
   Array<double, 1> weight;   // total weight of the observations learned
   Array<double, 2> mean;     // their mean

@@ -17,7 +17,7 @@ namespace rpnb::trees {
 
 // Weights of the rows that each of K members classified right and wrong.
 struct MemberAccuracy {
-  Array<double, 1> right;  // Σλ over the rows a member classified right once it had learned them
+  Array<double, 1> right;  // Σλ over the rows that a member classifies correctly after learning
   Array<double, 1> wrong;  // Σλ over the others
   Array<double, 1> seen;   // weight of the rows learned
 

@@ -1,7 +1,7 @@
 // Symmetric matrices as lower triangles: quadratic forms, products, inverses.
 //
 // A triangle is kept row by row: entry (j, k), k ≤ j, has the number j(j + 1)/2 + k. The
-// matrices of four classes lie side by side, entry by entry, as the lanes of a vector.
+// matrices of four classes are interleaved, entry by entry, as the lanes of a vector.
 #pragma once
 
 #include "../../array.h"
@@ -15,7 +15,7 @@ constexpr Index triangle_size(Index d) { return d * (d + 1) / 2; }
 // The number of entry (j, j).
 constexpr Index diagonal_entry(Index j) { return j * (j + 3) / 2; }
 
-// Quadratic forms of 4G classes: where they are centred, and what they are multiplied by.
+// Quadratic forms of 4G classes: their centres and factors.
 struct FormTerms {
   Vector<const double> share;   // (4G,) weight of a class's mean in its centre
   Vector<const double> rest;    // (4G,) weight of the common mean in it

@@ -1,11 +1,11 @@
 // Cut points of features, and the bins between them.
 //
-// A missing value is in bin 0, a value x in bin 1 + (number of cut points below x). Of n
-// rows there are up to m = min(126, max(15, n/8)) cut points. Of up to m + 1 distinct
-// values they are the middles between neighbours; of more, they divide the values into
-// m + 1 parts of about equal mass, each cut taking account of the mass that is left (as in
-// Ke and others, "LightGBM", 2017). Values and cut points are in
-// single precision.
+// A missing value is in bin 0, a value x in bin 1 + (number of cut points below x). n
+// rows give up to m = min(126, max(15, n/8)) cut points. If a feature has at most m + 1
+// distinct values, they are the midpoints between neighbours; otherwise they divide the
+// values into m + 1 parts of about equal mass, where each cut takes the remaining mass
+// into account (as in Ke et al., "LightGBM", 2017). Values and cut points are in single
+// precision.
 #pragma once
 
 #include <cstdint>
@@ -32,22 +32,22 @@ class Cuts {
   [[nodiscard]] Index features() const { return static_cast<Index>(counts_.size()); }
   [[nodiscard]] Index count(Index j) const { return counts_[j]; }
   [[nodiscard]] const float* of(Index j) const { return values_.data() + j * kMostBins; }
-  // The event at which the cut points of a feature were computed, −1 if never.
+  // The event at which the cut points of a feature were computed; −1 for never.
   [[nodiscard]] std::int32_t made(Index j) const { return made_[j]; }
 
   // The bin of a value of feature j.
   [[nodiscard]] std::uint8_t bin(Index j, float x) const {
     const float* const cuts = of(j);
     Index below = 0;
-    // Places beyond the last cut point hold more than any value.
+    // Entries after the last cut point are larger than any value.
     for (Index step = 64; step > 0; step /= 2) {
       below += cuts[below + step - 1] < x ? step : 0;
     }
     return static_cast<std::uint8_t>(x == x ? below + 1 : 0);
   }
-  // A value that is in a bin.
+  // A representative value of a bin.
   [[nodiscard]] float middle(Index j, Index bin) const;
-  // The threshold of a split whose left part has the bins up to this one.
+  // The threshold of a split whose left part holds the bins up to this one.
   [[nodiscard]] float threshold(Index j, Index bin) const {
     return bin == 0 ? -std::numeric_limits<float>::max() : of(j)[bin - 1];
   }

@@ -1,36 +1,37 @@
-// Boosted trees that never stop: the oldest tree is replaced by one fitted to the others.
+// Boosted trees for endless streams: each new tree is fitted to the others and replaces
+// the oldest.
 //
 // There are T trees, each with a value for every class at each leaf; with the margins
 // F_c = base_c + Σ_t v_tc(leaf of the row in tree t),
 //
-//   score_c = F_c,   of two classes ±F/2 with F the log odds
+//   score_c = F_c,   or ±F/2 for two classes, with F the log odds
 //
 // base is the logarithm of the smoothed class frequencies when the first tree begins,
-// after 128 labelled rows. Then, round after round, a tree is grown from all rows kept
-// (grower.h), to the gradient of the log-loss without the oldest tree, whose place it
-// takes. For n rows of M classes,
+// after 128 labelled rows. Then, in each round, a tree is grown from all rows kept
+// (grower.h), fitted to the gradient of the log-loss without the oldest tree, which it
+// replaces. For n rows of M classes,
 //
 //   T = 100,   L = min(127, max(12, √(n max(1, M/6))/4)) leaves,   η = min(0.4, 0.1 √M)
 //
-// and while there are fewer than T trees none goes. After a change of the stream, as long
-// as there are trees from before, T = min(100, max(8, √n)). Where the residual is r each tree
-// holds about η/(1 − η) r, so that all trees together hold T η/(1 − η + T η) of it: a
-// ridge, whose trees all come to be fitted to the rows of today. Gradient boosting is
-// Friedman, "Greedy function approximation: a gradient boosting machine" (2001); replacing
-// the oldest tree without end is our own.
+// and while there are fewer than T trees, none is replaced. After a change of the stream,
+// as long as trees from before it remain, T = min(100, max(8, √n)). Where the residual is
+// r, each tree holds about η/(1 − η) r, so that all trees together hold T η/(1 − η + T η)
+// of it: like a ridge regression, whose trees are all refitted, in turn, to the current
+// rows. Gradient boosting is Friedman, "Greedy function approximation: a gradient
+// boosting machine" (2001); continually replacing the oldest tree is our own.
 //
 // Rows are kept as bins (bins.h), with their margins and their leaf in every tree, in a
-// window of the latest 131,072 rows, fewer where these would take more than 64 MB
+// window of the latest 131,072 rows, or fewer if these would take more than 64 MB
 // (window.h). After a change of the stream the window is cut (drift.h). Cut points are
-// computed from the rows so far after 128, 256, …, 4,096 rows, and after a cut to 4,096
-// rows or fewer at once and 2,048 rows later. Trees have thresholds, not bins: trees,
-// margins and leaves stay as they are. Where there are more than 32 features, a feature
-// gets new cut points when a tree wants to read it and the rows have grown fourfold.
+// computed from the rows so far after 128, 256, …, 4,096 rows; after a cut to 4,096 rows
+// or fewer, at once and again 2,048 rows later. Trees store thresholds, not bins, so
+// trees, margins and leaves stay valid. With more than 32 features, a feature gets new
+// cut points when a tree is about to read it and the number of rows has grown fourfold.
 //
-// Work is spread over rows: a labelled row pays for 20,000 units of about a nanosecond,
-// each of the first 4,096 rows for 40,000, which go to the next pieces of work, and a piece is at
-// most about 256 rows or one node. Until a tree is complete, and the margins of all rows have
-// followed, the old one counts.
+// Work is spread over rows: each labelled row pays for 20,000 units of about a nanosecond
+// (each of the first 4,096 rows for 40,000), which are spent on the next pieces of work;
+// a piece covers at most about 256 rows or one node. The old tree stays in use until the
+// new one is complete and the margins of all rows are updated.
 //
 // Weights of rows are rounded to multiples of 2⁻¹⁰ and at most 2²⁰. Missing values go left
 // at each split, and a split may separate them from all others. With more than 64 classes
@@ -60,23 +61,24 @@ class BoostedTrees final : public Member {
   [[nodiscard]] std::shared_ptr<Member> begin_again(const Shape& shape, Vector<const bool> active,
                                                     std::uint64_t seed) const override;
 
-  // The state with other classes: class m was class source[m], or is new if that is −1.
+  // The state for other classes, of which class m was class source[m], or is new if that
+  // is −1.
   [[nodiscard]] BoostedTrees with_classes(Vector<const std::int64_t> source,
                                           Vector<const bool> active) const;
-  // Learn the rows that another state keeps, without paying for work.
+  // Learn the rows that another state keeps, without counting them as paid work.
   //
-  // Where raw values are not kept, those in the middle of their bins are learned.
+  // Where raw values are no longer kept, the middles of their bins are learned.
   void add_rows_of(const BoostedTrees& other);
 
   [[nodiscard]] Index features() const { return window_.features(); }
-  // Trees that have been grown so far.
+  // Number of trees grown so far.
   [[nodiscard]] Index rounds() const { return round_; }
-  // Rows kept and trees in use now, and about the bytes that they take.
+  // Number of rows kept and of trees in use, and their approximate memory in bytes.
   [[nodiscard]] Index rows_kept_now() const { return window_.size(); }
   [[nodiscard]] Index trees_now() const { return static_cast<Index>(slots_.size()); }
   [[nodiscard]] Index bytes() const;
 
-  // All that is remembered, as arrays; and a state that goes on from there to the bit.
+  // The whole state as arrays, and a state that continues from these to the bit.
   [[nodiscard]] BoostedSnapshot snapshot() const;
   explicit BoostedTrees(const BoostedSnapshot& snapshot);
 
@@ -89,7 +91,7 @@ class BoostedTrees final : public Member {
     kOff        // there are too many classes
   };
 
-  // Rows whose leaves are found ahead of their turn.
+  // Rows whose leaves are found in advance.
   struct Ahead;
 
   [[nodiscard]] Index n_ranked() const { return static_cast<Index>(class_of_.size()); }
@@ -122,7 +124,7 @@ class BoostedTrees final : public Member {
   void drop_rows();
 
   std::uint64_t seed_;
-  std::vector<std::int64_t> rank_;      // (M,) place of a class among those active, or −1
+  std::vector<std::int64_t> rank_;      // (M,) index of a class among the active ones, or −1
   std::vector<std::int64_t> class_of_;  // the classes in the order in which they became active
   std::vector<double> class_weight_;    // n_c, by rank
   double total_weight_ = 0.0;
@@ -138,12 +140,12 @@ class BoostedTrees final : public Member {
   Index steps_ = 0;                         // made by the grower
   Index round_ = 0;                         // number of the next tree
   Index change_ = 0;                        // number of the first tree after a change
-  Index event_ = -1;                        // times that cut points became due, less one
-  Index next_event_ = boosted::kFirstRows;  // rows learned when they next do; −1 for never
+  Index event_ = -1;                        // times that cut points became due, minus one
+  Index next_event_ = boosted::kFirstRows;  // rows learned when they are next due; −1: never
   boosted::Plan plan_;
   boosted::Grower grower_;
   boosted::Tree grown_;     // the tree that is being applied
-  Index known_leaves_ = 0;  // rows of it whose leaf the grower knows
+  Index known_leaves_ = 0;  // its rows whose leaf the grower knows
 };
 
 }  // namespace rpnb

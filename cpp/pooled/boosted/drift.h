@@ -1,13 +1,13 @@
-// When boosted trees forget: a block of rows whose loss is too high.
+// Drift detection of boosted trees: a block of rows whose loss is too high.
 //
-// Of each 256 rows the mean b and the variance s² of the log-loss before learning, clipped
-// at 4, are compared with a running mean ref ← ref + 0.1 (b − ref), which begins with the
-// first b. If
+// The log-loss of each row before learning it is clipped at 4. Its mean b and variance s²
+// over each block of 256 rows are compared with a running mean ref ← ref + 0.1 (b − ref),
+// which starts with the first b. If
 //
 //   b > ref + 4 √(s²/256)
 //
-// only the last quarter of the rows stays, 512 at least. The rule is our own, in the manner
-// of Gama and others, "Learning with drift detection" (2004).
+// only the last quarter of the rows is kept, but at least 512. The rule is ours, similar
+// to Gama et al., "Learning with drift detection" (2004).
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct Drift {
   Index rows = 0;          // of the block
   Index blocks = 0;        // that ref is made of
 
-  // Take note of a loss; return whether it completes a block that is too bad.
+  // Add a loss; return whether it completes a block whose loss is too high.
   bool add(double loss) {
     const double clipped = loss < kMostLoss ? loss : kMostLoss;
     sum += clipped;

@@ -10,7 +10,8 @@
 
 namespace rpnb::boosted {
 
-// Replace each value, which is at most 0, by its exponential, and that of −80 if it is less.
+// Replace each value, which is at most 0, by its exponential; values below −80 count as
+// −80.
 //
 // As in double precision (../../math.h), with the polynomial of expf of Moshier, "Cephes
 // Mathematical Library" (1989): only correctly rounded operations.

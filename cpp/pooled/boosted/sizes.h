@@ -1,4 +1,4 @@
-// How large boosted trees are: constants, and the sizes that follow from the rows.
+// Sizes of boosted trees: constants, and sizes that follow from the number of rows.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace rpnb::boosted {
 
-// Labelled rows before the first tree.
+// Number of labelled rows before the first tree.
 inline constexpr Index kFirstRows = 128;
 inline constexpr Index kLeastTrees = 8;
 inline constexpr Index kMostTrees = 100;
@@ -17,28 +17,28 @@ inline constexpr Index kLeastLeaves = 12;
 inline constexpr Index kMostLeaves = 127;
 inline constexpr Index kMostNodes = 2 * kMostLeaves - 1;
 inline constexpr Index kMostDepth = 14;
-// Features that a tree may read; where rows have more, it draws as many.
+// Number of features that a tree may read; if there are more, it draws this many.
 inline constexpr Index kTreeFeatures = 32;
-// With more classes than these there are class frequencies and nothing else.
+// With more classes than this, scores are class frequencies only.
 inline constexpr Index kMostClasses = 64;
 // Bins of a feature: one for missing values, and those between cut points.
 inline constexpr Index kMostCuts = 126;
 inline constexpr Index kMostBins = kMostCuts + 2;
-// Rows for each cut point, where there are few rows, and the cut points that there may
-// always be.
+// Rows per cut point if there are few rows, and the number of cut points that is always
+// allowed.
 inline constexpr Index kCutRows = 8;
 inline constexpr Index kLeastCuts = 15;
-// Rows after which cut points of all features stay.
+// Number of rows after which the cut points of all features are fixed.
 inline constexpr Index kLastCuts = 4096;
-// Rows kept at most, and the bytes that they may take.
+// Largest number of rows kept, and the bytes that they may take.
 inline constexpr Index kMostRows = Index{1} << 17;
 inline constexpr Index kMostBytes = Index{1} << 26;
 // Rows of a block, which is allocated at once; also the rows that a step handles.
 inline constexpr Index kBlockRows = 256;
-// Values of raw rows that are kept, for new cut points, at most.
+// Largest number of raw values kept for new cut points.
 inline constexpr Index kRawValues = Index{1} << 21;
-// Units of work, about a nanosecond each, that a labelled row pays for; and one of the
-// first rows, while trees are small and soon outdated.
+// Units of work, about a nanosecond each, that a labelled row pays for; and the same for
+// the first rows, while trees are small and soon outdated.
 inline constexpr Index kBudget = 20000;
 inline constexpr Index kEarlyBudget = 40000;
 inline constexpr Index kEarlyRows = 4096;
@@ -51,14 +51,14 @@ inline constexpr double kMostWeight = 1048576.0;
 // Ridge of a leaf value, and the least curvature of a leaf.
 inline constexpr double kRidge = 1.0;
 inline constexpr double kLeastCurvature = 1.0;
-// The most that a leaf adds to a margin.
+// Largest amount that a leaf adds to a margin.
 inline constexpr double kMostValue = 2.0;
 
-// Margins of a row: the log odds of the second of two classes, else one for each of Q
-// classes, padded to whole vectors.
+// Number of margins of a row: the log odds of the second of two classes, or one margin
+// for each of Q classes, padded to whole vectors.
 inline Index margins_for(Index Q) { return Q <= 2 ? 1 : (Q + 3) / 4 * 4; }
 
-// The number of trees for n rows while some of them are from before a change.
+// The number of trees for n rows while some trees date from before a change.
 inline Index trees_after_change(Index n) {
   const auto root = static_cast<Index>(std::sqrt(static_cast<double>(n)));
   return std::min(kMostTrees, std::max(kLeastTrees, root));
@@ -71,28 +71,28 @@ inline Index leaves_for(Index n, Index Q) {
   return std::min(kMostLeaves, std::max(kLeastLeaves, root));
 }
 
-// η, what is kept of a leaf's Newton step, for Q classes.
+// η, the share of a leaf's Newton step that is used, for Q classes.
 inline double shrinkage_for(Index Q) {
   return std::min(0.4, 0.1 * std::sqrt(static_cast<double>(Q)));
 }
 
-// The number of cut points that n rows are enough for.
+// The number of cut points that n rows suffice for.
 inline Index cuts_for(Index n) { return std::min(kMostCuts, std::max(kLeastCuts, n / kCutRows)); }
 
-// Rows of p features that are kept at most, with C margins each.
+// Largest number of rows of p features kept, with C margins each.
 inline Index rows_kept(Index p, Index C) {
   return std::min(kMostRows, kMostBytes / (p + 8 * C + kMostTrees + 20));
 }
 
-// Values from which cut points are computed, at most.
+// Largest number of values from which cut points are computed.
 inline Index cut_rows(Index p) { return p > kTreeFeatures ? 512 : 2048; }
 
-// Blocks whose raw rows are kept, the newest ones.
+// Number of the newest blocks whose raw rows are kept.
 inline Index raw_blocks(Index p) {
   return std::max(Index{1}, std::min(kLastCuts / kBlockRows + 1, kRawValues / (kBlockRows * p)));
 }
 
-// An array whose values mean nothing at first. It grows, and then its values are lost.
+// An array with undefined initial values. Growing discards its values.
 template <class T>
 class Buffer {
  public:
@@ -109,7 +109,7 @@ class Buffer {
   Buffer& operator=(Buffer&&) noexcept = default;
   ~Buffer() = default;
 
-  // Have room for at least so many values.
+  // Make room for at least this many values.
   void make_room(Index size) {
     if (size <= size_) return;
     size_ = size;

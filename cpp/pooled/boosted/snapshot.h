@@ -1,7 +1,7 @@
-// All that boosted trees remember, as arrays, for files and copies.
+// The whole state of boosted trees as arrays, for files and copies.
 //
-// A tree that is still growing is not among them: what it has come to follows from the
-// rows and from the number of steps made, which are made again.
+// It does not include a tree that is still growing: this tree follows from the rows and
+// the number of steps made, which are repeated.
 #pragma once
 
 #include "../../record.h"
@@ -15,17 +15,17 @@ struct BoostedSnapshot {
     kEnd,         // rows learned
     kFirst,       // number of the first row kept
     kPhase,       // of the work
-    kCredit,      // units paid for and not used, or used in advance if negative
+    kCredit,      // units paid for and not used; negative if used in advance
     kCursor,      // of cutting, and of applying
-    kSteps,       // made to grow the tree
+    kSteps,       // steps made to grow the tree
     kRound,       // number of the next tree
     kChange,      // number of the first tree after a change
     kEvent,       // times that cut points became due, less one
-    kNextEvent,   // rows learned when they next do, −1 for never
+    kNextEvent,   // number of rows learned when they are next due, −1 for never
     kLossRows,    // of the block of losses
     kLossBlocks,  // of losses that the reference is made of
     kPlanRows,    // that the tree is grown from
-    kPlanLeaves,  // that it has at most
+    kPlanLeaves,  // largest number that it has
     kPlanSlot,    // that it will be in
     kClocks
   };
@@ -34,11 +34,11 @@ struct BoostedSnapshot {
   Array<std::int64_t, 1> clock;
   Array<bool, 1> active;
   Array<double, 1> class_weight;  // n_c
-  Array<std::int64_t, 1> rank;    // place of a class among the active ones, or −1
+  Array<std::int64_t, 1> rank;    // index of a class among the active ones, or −1
   Array<double, 1> total_weight;
   Array<std::int32_t, 1> base;  // (Q,) by rank, or nothing yet
   Array<double, 1> loss;        // sum and squares of the block, reference
-  Array<float, 2> cuts;         // the largest number beyond the last cut point
+  Array<float, 2> cuts;         // padded with the largest number
   Array<std::int32_t, 1> n_cuts;
   Array<std::int32_t, 1> cuts_made;  // event of the cut points, −1 for none
   Array<std::uint8_t, 2> bins;       // of the rows kept
@@ -55,8 +55,8 @@ struct BoostedSnapshot {
   Array<std::uint8_t, 2> last_bin;
   Array<std::int32_t, 2> child;
   Array<std::int32_t, 3> value;
-  Array<std::int32_t, 1> features;  // that the tree to come may read
-  Array<std::int64_t, 1> replaced;  // slots of trees that it replaces
+  Array<std::int32_t, 1> features;  // that the next tree may read
+  Array<std::int64_t, 1> replaced;  // slots of the trees that it replaces
 
   static constexpr auto fields() {
     static_assert(kClocks == 15 && boosted::kMostBins == 128 && boosted::kMostNodes == 253 &&

@@ -1,4 +1,5 @@
-// Trees of up to 127 leaves with a value for each margin, and rows going down them.
+// Trees of up to 127 leaves with a value for each margin, and the descent of rows in
+// them.
 #pragma once
 
 #include <array>
@@ -10,9 +11,9 @@
 
 namespace rpnb::boosted {
 
-// A row goes to the right child, child + 1, where its feature is greater than the
-// threshold, and else to child: missing values go left. A leaf is its own left child, and
-// nothing is greater than its threshold: a row that has arrived stays.
+// A row goes to the right child, child + 1, if its feature is greater than the threshold,
+// and otherwise to child, so missing values go left. A leaf is its own left child, and no
+// value is greater than its threshold, so a row stays there.
 struct Node {
   float threshold = std::numeric_limits<float>::max();
   std::uint16_t feature = 0;
@@ -26,7 +27,7 @@ struct Tree {
   Index n_nodes = 1;
   Index n_leaves = 1;
   Index depth = 0;
-  std::int64_t born = -1;           // the round that grew it; −1 where there is no tree
+  std::int64_t born = -1;           // the round that grew it; −1 for no tree
   std::vector<std::int32_t> value;  // (n_leaves, C) in units of 1/kSteps
 
   [[nodiscard]] bool in_use() const { return born >= 0; }

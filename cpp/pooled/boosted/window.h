@@ -1,9 +1,9 @@
 // The rows that boosted trees keep, in blocks of 256.
 //
-// Rows are numbered in the order in which they are learned. A block is allocated when its
-// first row comes and goes when its last row does: no row is ever copied, and no call
-// takes long because memory grows. Of the newest blocks raw values are kept as well, so
-// that bins can be made again.
+// Rows are numbered in the order in which they are learned. A block is allocated for its
+// first row and freed with its last one, so rows are never copied, and no call is slow
+// because memory grows. The newest blocks also keep raw values, so that bins can be
+// recomputed.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ class RowWindow {
 
   [[nodiscard]] Index bytes() const;
 
-  // The block of a row, and its place there.
+  // The block of a row, and its index in the block.
   [[nodiscard]] Block& block(Index row) { return *blocks_[row / kBlockRows - first_block_]; }
   [[nodiscard]] const Block& block(Index row) const {
     return *blocks_[row / kBlockRows - first_block_];
@@ -77,14 +77,14 @@ class RowWindow {
     for (Index c = 0; c < C_; ++c) margin[c] = own[c * kBlockRows];
   }
 
-  // Number the first row to come; only of a window without rows.
+  // Set the number of the first row, for a window without rows.
   void begin_at(Index row);
-  // Make place for a row; its arrays are for the caller to fill.
+  // Make room for a row, whose arrays the caller fills.
   Index append(Index label, std::uint32_t weight);
-  // Forget the rows before this one.
+  // Drop the rows before this one.
   void drop_before(Index row);
-  // Have C margins for each row. `change(old, new)` fills the new ones of a row, of which
-  // the values for each class are kBlockRows apart.
+  // Give each row C margins. `change(old, new)` fills the new margins of a row, in which
+  // the values of the classes are kBlockRows apart.
   template <class Change>
   void change_margins(Index C, const Change& change) {
     for (const auto& one : blocks_) {

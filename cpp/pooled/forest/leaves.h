@@ -1,16 +1,16 @@
-// Leaves of a window forest: what is counted there, and the scores.
+// Leaves of a window forest: their counts, and the scores.
 //
 // Leaf l of tree j has slow counts C, the weight of each class since the leaf began, and
-// fast counts c, halved at each visit before the new row is added, so that they follow the
-// last few rows only. With π_c = (n_c + ½)/(Σn + M'/2), M' active classes:
+// fast counts c, halved at each visit before the new row is added, so that they reflect
+// only the last few rows. With π_c = (n_c + ½)/(Σn + M'/2), M' active classes:
 //
 //   P_j(c)  = (C_jc + π_c)/(C_j + 1)
 //   score_c = log(Σ_j w_j P_j(c) + 10⁻⁴),   w = softmax(a)
 //   a_j     ← 0.98 a_j + 0.1 log P_j(y)
 //
-// and the same for fast counts with weights of their own. Weighting by exponentials of the
-// log loss, with older losses fading, follows Herbster & Warmuth, "Tracking the best
-// expert" (1998); the fading is ours.
+// and the same for fast counts, with separate weights. Weighting by exponentials of the
+// faded log-loss follows Herbster & Warmuth, "Tracking the best expert" (1998); the
+// fading is ours.
 #pragma once
 
 #include <cstring>
@@ -31,7 +31,7 @@ struct ClassCounts {
   }
 };
 
-// The slow counts of a leaf of the tree at place k, and the fast ones of a grown leaf.
+// The slow counts of a leaf of the tree in slot k, and the fast counts of a grown leaf.
 inline ClassCounts slow_counts(WindowForest& state, Index k, Index leaf) {
   return {state.slow_class[k][leaf], state.slow_count[k][leaf], &state.slow_total(k, leaf)};
 }
@@ -45,7 +45,7 @@ void add_slow(const ClassCounts& leaf, std::int64_t y, double weight);
 // Halve the counts, then count a row of class y.
 void add_fast(const ClassCounts& leaf, std::int64_t y);
 
-// Note the number of a row as the last one at a leaf.
+// Record the number of a row as the last one at a leaf.
 inline void remember(Vector<std::int64_t> recent, std::int64_t row) {
   std::array<std::int64_t, kRecentRows - 1> kept;
   std::memcpy(kept.data(), recent.data(), sizeof kept);
@@ -60,15 +60,15 @@ struct TreeWeights {
 };
 TreeWeights tree_weights(const WindowForest& state);
 
-// Where the two scores of each class of a row are written.
+// The destination of the two scores of each class of a row.
 struct RowScores {
   Vector<double> slow;  // (M,)
   Vector<double> fast;  // (M,)
 };
 
-// Score a row at its leaves, those that were settled last. There are n_active classes.
+// Score a row at its leaves, which were settled last. There are n_active classes.
 //
-// The leaves of row `ahead` of those found are asked for.
+// The leaves of row `ahead` of those found are prefetched.
 void score_at_leaves(const WindowForest& state, const TreeWeights& weights, Index n_active,
                      const Leaves& leaves, Index ahead, const RowScores& scores);
 
@@ -79,7 +79,7 @@ struct Learned {
   std::int64_t number;
 };
 
-// Score a row, then learn it: most of the time goes into bringing a leaf's counts from
+// Score a row, then learn it. Most of the time is spent on loading a leaf's counts from
 // memory, so one visit does both.
 //
 // A tree gains or loses weight by the probability that it gave to y. `surprised` says
@@ -87,9 +87,9 @@ struct Learned {
 void learn_at_leaves(WindowForest& state, Index n_active, const Learned& row, const Leaves& leaves,
                      Index ahead, const RowScores& scores, std::array<bool, kTrees>& surprised);
 
-// Let the tree at place k learn rows first … end − 1 of the window of a forest.
+// Let the tree in slot k learn rows first … end − 1 of the window of a forest.
 //
-// They are remembered at their leaves if they are rows of this forest itself.
+// Its leaves keep the numbers of these rows if they belong to this forest.
 void learn_in_tree(WindowForest& state, Index k, const WindowForest& rows, std::int64_t first,
                    std::int64_t end);
 

@@ -1,14 +1,14 @@
-// How a node of a tree chooses its split: random candidates, judged on a few rows.
+// The choice of a node's split: random candidates, evaluated on a few rows.
 //
 // A node draws max(16, √p) features without replacement, or all if there are fewer, and
 // for each a few thresholds, each uniform between the values of two of the node's rows.
 // The split is the one whose parts have the least Gini impurity on a sample of at most 64
 // rows of the node: random cut points as in Geurts, Ernst & Wehenkel, "Extremely
-// randomized trees" (2006), drawn within the node's own values. All rows count the same
+// randomized trees" (2006), drawn within the range of its values. All rows count the same
 // here, whatever their weight.
 //
-// Of 64 sampled rows a word of 64 bits holds which go left and another which are of a
-// class: counting bits gives the class counts of a split.
+// For up to 64 sampled rows, one 64-bit word marks those that go left and another those
+// of a class: counting bits gives the class counts of a split.
 //
 // Draws are functions of (seed, tree, node, draw): Philox gives each node a key of 64
 // bits, and draw i is the finaliser of MurmurHash3 (Appleby, 2011) of the key plus i steps
@@ -26,7 +26,7 @@ struct Split {
   explicit operator bool() const { return feature >= 0; }
 };
 
-// A node to be split. Its rows (m,), m ≥ 2, are given by their places in the window.
+// A node to split. Its rows (m,), m ≥ 2, are given by their positions in the window.
 struct SplitNode {
   std::int64_t tree;  // the number of the tree
   Index node;
@@ -35,14 +35,15 @@ struct SplitNode {
 
 class SplitChooser {
  public:
-  // Nodes of `state`, whose arrays are in use as long as the chooser is, as is `space`.
+  // Chooses splits of nodes of `state`, whose arrays, like `space`, must outlive the
+  // chooser.
   SplitChooser(const WindowForest& state, Workspace& space);
 
   // The best split of a node, among n_features features and about as many thresholds.
   Split choose(const SplitNode& node, Index n_features, Index thresholds);
 
  private:
-  // The rows on which splits are judged, and their classes as sets of rows.
+  // The rows on which splits are evaluated, and their classes as sets of rows.
   struct Sample {
     Index size;
     std::array<const double*, kSampledRows> rows;

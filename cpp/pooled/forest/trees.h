@@ -1,19 +1,19 @@
-// How the trees of a window forest grow: a few nodes with each row.
+// Growth of the trees of a window forest: a few nodes with each row.
 //
-// A tree grows breadth first from the last n rows, as they are when it starts. A node of
-// more than one class is split, unless it is at the greatest depth or the tree has the
-// greatest number of nodes; splits.h says how.
+// A tree grows breadth first from the last n rows at its start. A node of more than one
+// class is split (splits.h), unless the tree has reached its largest depth or number of
+// nodes.
 //
-// Each row that is learned pays for a fixed number of units of this work. A tree therefore
-// takes at most W/32 + 2 rows to grow; it then learns the rows that came in the meantime,
-// replaces the tree with the least weight, and starts with the mean weight of all. If that
-// tree was one of the two newest, older trees are better, as on a stream without drift,
-// and the next tree waits twice as long.
+// Each row that is learned pays for a fixed number of units of this work. A tree
+// therefore takes at most W/32 + 2 rows to grow; it then learns the rows that arrived in
+// the meantime, replaces the tree with the least weight, and starts with the mean weight
+// of all. If that tree was one of the two newest, older trees are better, as on a stream
+// without drift, and the next tree waits twice as long.
 //
-// A leaf remembers its last eight rows. When a row arrives whose class is not the leaf's
-// most frequent one, the leaf is split by the same rule on those of them that the window
-// still has, if these are four or more, with fewer features tried. Slow counts begin again
-// in the two parts; fast counts stay those of the leaf as it was grown.
+// A leaf keeps the numbers of its last eight rows. When a row arrives whose class is not
+// the leaf's most frequent one, the leaf is split by the same rule, with fewer features,
+// on those of its rows that are still in the window, if there are at least four. Slow
+// counts start again in the two parts; fast counts remain those of the original leaf.
 #pragma once
 
 #include "leaves.h"
@@ -24,17 +24,17 @@ namespace rpnb::forest {
 // Grows the trees of a forest while rows are learned.
 class Grower {
  public:
-  // The forest and the working memory must stay in use as long as the grower is.
+  // The forest and the working memory must outlive the grower.
   Grower(WindowForest& state, Workspace& space);
 
-  // Split the leaves that a row surprised by their recent rows, where that can be.
+  // Split the leaves that a row surprised, on their recent rows, where possible.
   //
-  // It is row r of those found, settled last and learned since.
+  // The row is the r-th one found, settled last and learned since.
   void refine(const Leaves& leaves, Index r, const std::array<bool, kTrees>& surprised);
 
-  // Do what one row pays for, if a tree is growing or due, and the rest of a node.
+  // Do the work that one row pays for, if a tree is growing or due, and finish its node.
   //
-  // Says whether a tree was replaced, so that leaves must be found again.
+  // Returns whether a tree was replaced, so that leaves must be found again.
   bool grow();
 
  private:
@@ -45,7 +45,7 @@ class Grower {
   void finish_tree();
   void refine_leaf(Index k, Index node, Index leaf);
 
-  // Whether the tree at place k may have another two nodes.
+  // Whether the tree in slot k may get another two nodes.
   [[nodiscard]] bool has_room(Index k) const {
     return state_.n_nodes[k] + 2 <= state_.child.size(1);
   }

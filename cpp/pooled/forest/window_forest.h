@@ -1,25 +1,25 @@
-// A window forest: decision trees grown from the last rows, of which the worst is replaced.
+// A window forest: decision trees grown from the last rows; the worst tree is replaced.
 //
-// Trees of random splits are grown from the last 250, 1,000 and 4,000 rows in turn. After
-// a drift, trees of long windows lose their weight and are replaced first; on a stationary
-// stream they stay. Leaves go on counting while a tree is in use. There are two outputs:
-// one from all rows counted since a tree was grown (slow counts), and one from the last few
-// rows at each leaf (fast counts).
+// Trees with random splits are grown from the last 250, 1,000 and 4,000 rows in turn.
+// After a drift, trees of long windows lose their weight and are replaced first; on a
+// stationary stream they stay. Leaves keep counting while a tree is in use. There are two
+// outputs: one from all rows counted since a tree was grown (slow counts), and one from
+// the last few rows at each leaf (fast counts).
 //
-// descents.h finds the leaves of rows, leaves.h says what leaves count and how scores
-// follow, trees.h how trees grow, splits.h how a node chooses its split.
+// descents.h finds the leaves of rows; leaves.h has the counts and scores, trees.h the
+// growth of trees, splits.h the choice of splits.
 //
-// The forest has T trees and a spare place in which the next tree grows. All T + 1 are in
-// the same arrays; `place` says where tree j is, and its last entry where the growing one
-// is. Node 0 of a tree is its root. `child` of a node is the number of its left child, the
-// right one being the next, or −1 − l if the node is leaf l. A row goes left where its
-// feature is ≤ the threshold, so a missing value goes right.
+// The forest has T trees and a spare slot in which the next tree grows. All T + 1 share
+// the same arrays; `place` holds the slot of tree j, and in its last entry that of the
+// growing tree. Node 0 of a tree is its root. `child` of a node is the number of its left
+// child, the right one being the next, or −1 − l if the node is leaf l. A row goes left
+// where its feature is ≤ the threshold, so a missing value goes right.
 //
-// A leaf lists the classes that it has seen, S = min(M, 8) of them at most: beyond that,
-// memory does not grow with the number of classes. A class that finds the list full takes
-// the entry of the class with the least count.
+// A leaf lists at most S = min(M, 8) of the classes that it has seen, so memory does not
+// grow with the number of classes beyond that. If the list is full, a new class replaces
+// the one with the smallest count.
 //
-// Rows are numbered in the order in which they are learned, and the window has the last R.
+// Rows are numbered in the order in which they are learned; the window holds the last R.
 // Row weights count in slow counts and in class frequencies; in the choice of splits, in
 // fast counts and in the weights of trees every row counts the same. Where p > 8,192 a
 // window of rows would be too large, and the forest reads `low`, their random projection
@@ -52,9 +52,9 @@ struct WindowForest final : Member {
   Array<double, 2> window;              // the last rows; row i is at i mod R
   Array<std::int64_t, 1> window_class;  // −1 where there is no row yet
   Array<double, 1> window_weight;
-  Array<std::int64_t, 1> place;        // where each tree is, and the growing one
+  Array<std::int64_t, 1> place;        // slot of each tree, and of the growing one
   Array<double, 2> log_weight;         // of the trees, for slow counts and for fast ones
-  Array<std::int64_t, 1> tree_number;  // kGrown when the tree started: it addresses draws
+  Array<std::int64_t, 1> tree_number;  // kGrown when the tree started, for its draws
   Array<std::int64_t, 1> n_nodes;
   Array<std::int64_t, 1> n_leaves;
   Array<std::int32_t, 2> feature;
@@ -64,11 +64,11 @@ struct WindowForest final : Member {
   Array<double, 3> slow_count;        // their weights since the leaf began
   Array<double, 2> slow_total;        // weight of all classes since the leaf began
   Array<std::int64_t, 3> recent;      // the last rows at a leaf, newest first, −1 for none
-  Array<std::int32_t, 2> origin;      // the grown leaf that this leaf is, or is a part of
+  Array<std::int32_t, 2> origin;      // leaf of the grown tree that contains this leaf
   Array<std::int32_t, 3> fast_class;  // classes listed at a grown leaf
   Array<double, 3> fast_count;        // their fading counts
   Array<double, 2> fast_total;        // fading count of all classes
-  Array<std::int64_t, 1> order;       // the growing tree's rows in the window, node by node
+  Array<std::int64_t, 1> order;       // window positions of the growing tree's rows, by node
   Array<std::int64_t, 1> node_first;  // where in `order` the rows of a node begin
   Array<std::int64_t, 1> node_end;    // where they end
   Array<std::int64_t, 1> node_depth;
@@ -105,13 +105,13 @@ struct WindowForest final : Member {
                       field("node_depth", &WindowForest::node_depth, "N")};
   }
 
-  // A forest that has learned nothing: trees of one empty leaf each.
+  // An initial forest, whose trees have one empty leaf each.
   static WindowForest begin(const Shape& shape, Vector<const bool> active, std::uint64_t seed);
-  // Throw std::invalid_argument where sizes do not follow from W and M.
+  // Throw std::invalid_argument unless the sizes follow from W and M.
   void check() const;
 
   void score_rows(const Rows& rows, const Scores& scores) const override;
-  // By slow counts in place of fast ones.
+  // Uses slow counts in place of fast ones.
   void score_unordered(const Rows& rows, const Scores& scores) const override;
   void learn_rows(const Rows& rows, const Labels& labels, const Scores& scores) override;
   [[nodiscard]] Index outputs() const override { return 2; }
@@ -123,7 +123,7 @@ struct WindowForest final : Member {
 
   // The number of features p that trees read.
   [[nodiscard]] Index columns() const { return window.size(1); }
-  // Where the growing tree is.
+  // The slot of the growing tree.
   [[nodiscard]] Index growing() const { return place[forest::kTrees]; }
 };
 
