@@ -61,8 +61,8 @@ PRODUCT = TreeParameters(density=DENSITY_PRODUCT)
 class Moa:
     """The process that runs MOA, and the folder through which rows reach it."""
 
-    def __init__(self, worker: Worker, folder: Path) -> None:
-        self.worker = worker
+    def __init__(self, process: Worker, folder: Path) -> None:
+        self.worker = process
         self.folder = folder
 
     def request(
@@ -248,12 +248,12 @@ def compare_speed(server: Moa, K: int, rows: int) -> None:
     theirs = len(X) / reply["seconds"]
     print(f"  MOA          {theirs:8.0f}   (wall clock {len(X) / reply['wall']:.0f})")
     for label, density in (("product", DENSITY_PRODUCT), ("log", DENSITY_LOG)):
-        wall, began = time.perf_counter(), time.thread_time()
+        began, began_processor = time.perf_counter(), time.thread_time()
         bag(X, y, M, K, 1, TreeParameters(density=density))
-        ours = len(X) / (time.thread_time() - began)
-        wall = len(X) / (time.perf_counter() - wall)
+        ours = len(X) / (time.thread_time() - began_processor)
+        by_clock = len(X) / (time.perf_counter() - began)
         print(
-            f"  ours {label:8}{ours:8.0f}   (wall clock {wall:.0f}), "
+            f"  ours {label:8}{ours:8.0f}   (wall clock {by_clock:.0f}), "
             f"{ours / theirs:.1f} times MOA"
         )
 

@@ -37,6 +37,7 @@ from rpnb.core.bayes.model import Model, copy_model
 from rpnb.core.bayes.statistics import LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.passes.choice import Path
 from rpnb.core.passes.engine import run
+from rpnb.estimators.protocol import state_of
 from rpnb.evaluate import prequential
 from workloads import Workload, paper_stream
 
@@ -54,7 +55,7 @@ class Job(NamedTuple):
 
 
 def _ready(run: Callable[[], object]) -> Callable[[], Callable[[], object]]:
-    """Return a preparation that does nothing."""
+    """Return a preparation that returns `run`: nothing has to be prepared."""
     return lambda: run
 
 
@@ -204,7 +205,7 @@ def passes() -> Iterator[Group]:
             ("learn", LEARN_MISTAKES, learning),
         ):
             jobs: dict[str, Job] = {
-                path or "chosen": _pass(work, trained._state, learn, path)
+                path or "chosen": _pass(work, state_of(trained)[0], learn, path)
                 for path in paths
             }
             yield f"{_title(work)}, {job}", jobs

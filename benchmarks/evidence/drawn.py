@@ -1,7 +1,7 @@
-"""Streams that are drawn: the field's generators, and long streams of our own.
+"""Synthetic streams: the field's generators, and long streams of our own.
 
-The field's have the drift that they have in the literature. They are River's, which has
-to be installed; the others need nothing.
+The field's generators drift as they do in the literature. They are River's, which must
+be installed; the others need nothing.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,14 @@ import numpy as np
 from evidence.packages import Rows, collect
 from rpnb.core.kernels.arrays import IntArray
 
-#: Rows after which the streams that change do.
+#: Row at which `checks_change` and `products_change` change.
 CHANGE = 50_000
 
-# The field's
+# Generators of the literature
 
 
 def _in_turn(make: Callable[[int], Any], n: int, concepts: int = 4) -> Rows:
-    """Return rows of several generators in turn, the change being abrupt."""
+    """Return rows of several generators in turn, with abrupt changes."""
     parts = (islice(make(i), n // concepts) for i in range(concepts))
     return collect(chain.from_iterable(parts))
 
@@ -40,7 +40,7 @@ def sea(n: int, seed: int) -> Rows:
 
 
 def led(n: int, seed: int) -> Rows:
-    """Return LED digits, 10 % noise; 1, 3, 5, then 7 features change places."""
+    """Return LED digits, 10 % noise; 1, 3, 5, then 7 features swap places."""
     from river.datasets.synth import LEDDrift
 
     return _in_turn(
@@ -113,7 +113,7 @@ def random_tree(n: int, seed: int) -> Rows:
 
 
 def sine(n: int, seed: int) -> Rows:
-    """Return points above or below a curve, which changes at each quarter."""
+    """Return points above or below a curve; another curve at each quarter."""
     from river.datasets.synth import Sine
 
     return _in_turn(lambda i: Sine(classification_function=i, seed=4 * seed + i), n)
@@ -129,7 +129,7 @@ def stagger(n: int, seed: int) -> Rows:
 
 
 def mixed(n: int, seed: int) -> Rows:
-    """Return two symbolic and two numeric features; the classes change places."""
+    """Return two symbolic, two numeric features; classes swap at each quarter."""
     from river.datasets.synth import Mixed
 
     return _in_turn(
@@ -157,11 +157,11 @@ HELD_OUT: dict[str, Callable[[int, int], Rows]] = {
     function.__name__: function for function in (sine, stagger, mixed, random_trees)
 }
 
-# Our own, without drift but for the last two
+# Our own; only the last two drift
 
 
 def checks(rng: np.random.Generator, n: int) -> Rows:
-    """Return a board of 4 by 4 by 4 fields of three classes, and five features more."""
+    """Return a 4 × 4 × 4 board of three classes, and five irrelevant features."""
     X = rng.uniform(size=(n, 8))
     return X, np.floor(4 * X[:, :3]).astype(int).sum(axis=1) % 3
 
@@ -206,14 +206,14 @@ def waves(rng: np.random.Generator, n: int) -> Rows:
 
 
 def checks_change(rng: np.random.Generator, n: int) -> Rows:
-    """Return `checks` whose classes change places after 50,000 rows."""
+    """Return `checks`, whose classes rotate after 50,000 rows."""
     X, y = checks(rng, n)
     y[CHANGE:] = (y[CHANGE:] + 1) % 3
     return X, y
 
 
 def products_change(rng: np.random.Generator, n: int) -> Rows:
-    """Return `products` whose features change places after 50,000 rows."""
+    """Return `products`, whose features shift by five places after 50,000 rows."""
     X, y = products(rng, n)
     X[CHANGE:] = np.roll(X[CHANGE:], 5, axis=1)
     return X, y

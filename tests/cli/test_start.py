@@ -30,7 +30,7 @@ def test_the_version_and_all_help_import_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "heavy: []"
 
 
-def test_options_agree_with_the_parameters_of_the_learner() -> None:
+def test_formats_and_metrics_of_the_options_are_those_of_the_package() -> None:
     assert tuple(files.FORMATS) == arguments.FORMATS
     assert set(arguments.METRICS) == {*METRICS}
 

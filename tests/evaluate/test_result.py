@@ -85,7 +85,7 @@ def test_a_plot_has_a_line_for_each_learner(result: Any) -> None:
     pyplot.close(axes.figure)
 
 
-def test_sizes_are_of_the_learned_models(result: Any) -> None:
+def test_size_is_that_of_the_model_after_learning(result: Any) -> None:
     # The projections alone: p·K·q numbers of single precision.
     assert result["RPNB"].size > 4 * 7 * 4 * 4 > result["majority class"].size
 
@@ -142,7 +142,7 @@ def test_sizes_are_of_the_learned_models(result: Any) -> None:
         ({"stream": np.zeros(60)}, ValueError, r"X must have the shape \(n, p\)"),
     ],
 )
-def test_impossible_arguments_are_refused_by_name(
+def test_invalid_arguments_are_refused_by_name(
     change: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     X, y = blobs(2)
@@ -175,7 +175,7 @@ def test_a_bad_row_is_named_with_its_learner_and_changes_no_model() -> None:
         prequential(model, iter(rows))
 
 
-def test_course_and_measures_are_asked_for_by_name(result: Any) -> None:
+def test_unknown_names_of_learners_metrics_and_spans_are_refused(result: Any) -> None:
     with pytest.raises(ValueError, match="name must be one of 'RPNB', 'PA'"):
         result["nobody"]
     with pytest.raises(ValueError, match="metric must be one of 'error', 'kappa'"):
@@ -197,9 +197,6 @@ def test_neither_river_nor_matplotlib_is_imported() -> None:
 
 
 def test_a_notebook_shows_the_summary_as_a_table() -> None:
-    from estimators.streams import blobs, small
-    from rpnb.evaluate import prequential
-
     X, y = blobs(1, 40)
     result = prequential({"<RPNB>": small()}, X, y)
     shown = result._repr_html_()

@@ -112,7 +112,7 @@ def test_other_values_are_refused(client: Client, row: list[Any], said: str) -> 
     if "strict_rows" not in [each["name"] for each in client.models()]:
         small(client, "strict_rows")
     with pytest.raises(ServeError, match=said):
-        client.observe("strict_rows", [{**dict(zip(NAMES, row, strict=True))}], ["a"])
+        client.observe("strict_rows", [dict(zip(NAMES, row, strict=True))], ["a"])
 
 
 @pytest.mark.parametrize(
@@ -128,14 +128,14 @@ def test_other_values_are_refused(client: Client, row: list[Any], said: str) -> 
         ),
     ],
 )
-def test_columns_that_are_none_are_refused(
+def test_unknown_columns_are_refused(
     client: Client, given: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ServeError, match=said):
         client.create("none", "Pooled", features=NAMES, **given)
 
 
-def test_a_request_of_nothing_but_text_is_json(client: Client) -> None:
+def test_a_row_of_text_only_is_refused_by_column(client: Client) -> None:
     small(client, "text_only")
     with pytest.raises(ServeError, match="column size must be a number"):
         client.predict("text_only", [["x", "y", "z"]])

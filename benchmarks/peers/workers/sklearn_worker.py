@@ -42,9 +42,8 @@ def test_then_train(learner: str, model: Any, rows: Any) -> Any:
     pairs, classes = rows
     labels = [-1]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter(
-            "ignore"
-        )  # one warning per row would take most of the time
+        # One warning per row would take most of the time.
+        warnings.simplefilter("ignore")
         x, label = pairs[0]
         model.partial_fit(x, label, classes=classes)
         for x, label in pairs[1:]:

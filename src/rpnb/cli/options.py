@@ -55,7 +55,11 @@ def encoding(text: str) -> str:
 
 
 def number_sign(text: str) -> tuple[str | None, str]:
-    """Return a column, None for all, and a sign in its numbers, which may be named."""
+    """Return a column, None for all, and a sign that its numbers contain.
+
+    >>> number_sign("price=comma"), number_sign("dot"), number_sign("'")
+    (('price', ','), (None, '.'), (None, "'"))
+    """
     from rpnb.files.encoding.number_text import SIGNS
 
     column, _, word = text.rpartition("=")

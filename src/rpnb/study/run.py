@@ -19,8 +19,8 @@ from rpnb.study.cell import DatasetSummary, RunFailure, RunTask, run_task, surve
 from rpnb.study.dataset_sources import DatasetRequest, is_drawn
 from rpnb.study.methods import cost, find
 from rpnb.study.plan import Plan, draw_seed
+from rpnb.study.remaining_time import Cell, Forecast, RemainingTime
 from rpnb.study.run_records import RunKey, RunRecord, append, read
-from rpnb.study.timing import Cell, Forecast, RemainingTime
 from rpnb.study.worker_pool import Interrupted, Workers
 
 try:

@@ -1,3 +1,5 @@
+"""Charts of speed against error, and of how time grows."""
+
 import math
 from dataclasses import replace
 from itertools import pairwise

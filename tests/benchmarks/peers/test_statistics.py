@@ -1,3 +1,5 @@
+"""Medians, ranges and power laws of measured times."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -14,10 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.datasets import dump_svmlight_file
 
 from rpnb import RPNBClassifier, datasets
 from rpnb.baselines import make
 from rpnb.cli import main
+from rpnb.cli.run.stream_progress import StreamProgress, line
+from rpnb.files import LabelledFile, ReadOptions
 
 N = 700
 FEW = ["--model", "RPNB", "--n-estimators", "7", "--quiet"]
@@ -40,7 +44,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
-    """The JSON that a command prints."""
+    """Return the JSON that a command prints."""
     code = main([*map(str, words), "--json"])
     out, err = capsys.readouterr()
     assert code == 0, err
@@ -52,7 +56,7 @@ def predictions(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_a_run_is_predict_then_learn_over_the_rows(
+def test_a_run_predicts_each_row_then_learns_it(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out.csv"
@@ -198,13 +202,10 @@ def test_saved_and_loaded_is_as_if_never_stopped(
     common = ["--target", "y", "--quiet", "--missing", missing]
     go = ["--model", "RPNB", "--n-estimators", "5", *common]
     for name in ("all", "1", "2"):
-        more = [*go] if name != "2" else [*common, "--load", tmp_path / "1.rpnb"]
-        more += ["--predictions", tmp_path / f"{name}.out"]
-        if name != "2":
-            more += ["--save", tmp_path / f"{name}.rpnb"]
-        else:
-            more += ["--save", tmp_path / "2.rpnb"]
-        run(capsys, "run", tmp_path / f"{name}.csv", *more)
+        begin = [*common, "--load", tmp_path / "1.rpnb"] if name == "2" else go
+        files = {"--predictions": f"{name}.out", "--save": f"{name}.rpnb"}
+        more = [word for key, file in files.items() for word in (key, tmp_path / file)]
+        run(capsys, "run", tmp_path / f"{name}.csv", *begin, *more)
     whole = predictions(tmp_path / "all.out")
     parts = predictions(tmp_path / "1.out") + predictions(tmp_path / "2.out")
     keep = ("truth", "prediction", "probability")
@@ -232,9 +233,6 @@ def test_the_standard_input_is_a_file_too(
 def test_sparse_rows_go_to_learners_that_take_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from scipy.sparse import csr_array
-    from sklearn.datasets import dump_svmlight_file
-
     X, y = rows()
     X[X < 0.5] = 0.0
     numbers = np.unique(y, return_inverse=True)[1]
@@ -487,17 +485,13 @@ def test_a_model_of_another_origin_is_not_resumed(
 
 
 def test_arrays_and_labels_of_a_chunk_reach_the_learner_as_they_are(path: Path) -> None:
-    from rpnb.files import LabelledFile, ReadOptions
-
     with LabelledFile(str(path), ReadOptions(target="kind")) as file:
         chunks = list(file.chunks(100))
     assert_array_equal(np.concatenate([chunk.X for chunk in chunks]), rows()[0])
     assert_array_equal(np.concatenate([chunk.y for chunk in chunks]), rows()[1])
 
 
-def test_the_line_shows_rows_speed_errors_updates_and_memory() -> None:
-    from rpnb.cli.run.stream_progress import StreamProgress, line
-
+def test_the_line_shows_rows_speed_errors_and_updates() -> None:
     state = StreamProgress(
         rows=12_000,
         share=0.5,

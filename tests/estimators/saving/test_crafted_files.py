@@ -1,4 +1,4 @@
-"""Files that are whole to the last checksum, and hold what no model can hold."""
+"""Files with correct checksums whose content no model can have."""
 
 import re
 import time
@@ -247,7 +247,7 @@ def test_trees_of_any_size_are_taken() -> None:
         tree((0, -1))
 
 
-def test_the_window_forest_is_held_to_what_it_is(folder: Path) -> None:
+def test_a_window_forest_that_contradicts_itself_is_refused(folder: Path) -> None:
     parts = taken_apart(whole("Pooled", folder))
     names = fitted("Pooled")._state.names
     state = fitted("Pooled")._state.states[names.index("window_forest")]
@@ -371,15 +371,15 @@ def test_labels_that_claim_to_be_long_are_refused(folder: Path) -> None:
         refused("PA", parts | {"metadata.json": metadata}, folder)
 
 
-# Odd metadata
+# Metadata
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_odd_metadata_are_refused(name: str, folder: Path) -> None:
+def test_invalid_metadata_are_refused(name: str, folder: Path) -> None:
     parts = taken_apart(whole(name, folder))
     metadata = parts["metadata.json"]
     state: dict[str, Any] = metadata["state"]
-    odd: list[dict[str, Any]] = [
+    invalid: list[dict[str, Any]] = [
         {"comment": "hello"},
         {"rpnb_version": 3},
         {"parameters": []},
@@ -403,11 +403,11 @@ def test_odd_metadata_are_refused(name: str, folder: Path) -> None:
             for key in metadata["parameters"]
         ),
     ]
-    for change in odd:
+    for change in invalid:
         refused(name, parts | {"metadata.json": metadata | change}, folder)
 
 
-def test_json_that_is_none_is_refused(folder: Path) -> None:
+def test_invalid_json_is_refused(folder: Path) -> None:
     parts = taken_apart(whole("PA", folder))
     text = b'{"format": "rpnb-model", "format_version": 1, "x": %b}'
     for value in (b"NaN", b"Infinity", b"[" * 100_000, b"1" * 5000, b"\xff", b""):

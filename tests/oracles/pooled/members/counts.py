@@ -1,11 +1,12 @@
-"""Bins, neighbours, selected features and transitions: their formulas in NumPy."""
+"""Bins, neighbours, selected features and transitions: their formulas in NumPy.
 
-from typing import Any
+The formulas and their sources are in the headers of these members in `cpp/pooled`.
+"""
 
 import numpy as np
 from scipy.stats import norm
 
-from rpnb.core.kernels.arrays import BoolArray, FloatArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 
 QUANTILES = norm.ppf(np.arange(1, 16) / 16)
 
@@ -16,8 +17,9 @@ class BinnedBayes:
     def __init__(self, M: int, p: int) -> None:
         self.n, self.counts = np.zeros(M), np.zeros((p, 16, M))
 
-    def bins(self, z: FloatArray) -> Any:
-        return (z[:, None] > QUANTILES.astype(np.float32)).sum(axis=1)
+    def bins(self, z: FloatArray) -> IntArray:
+        found: IntArray = (z[:, None] > QUANTILES.astype(np.float32)).sum(axis=1)
+        return found
 
     def score(self, z: FloatArray, missing: BoolArray) -> FloatArray:
         there = np.flatnonzero(~missing)

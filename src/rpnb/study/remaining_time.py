@@ -1,8 +1,8 @@
 """Estimate of the remaining time of a study, from the runs so far.
 
-Runs differ in cost by a factor of ten thousand, and the longest start first, so that
-the share of the runs that are done says little about the time: it is estimated from the
-expected cost of each run that is left.
+Runs differ in cost by a factor of ten thousand and the longest start first, so the
+share of runs that are done is misleading. Instead, the expected times of the remaining
+runs are added up.
 """
 
 from collections import Counter, defaultdict
@@ -31,6 +31,8 @@ class Forecast(NamedTuple):
 
 @dataclass(slots=True)
 class _Mean:
+    """A weighted mean: of seconds, or of seconds per rough cost."""
+
     total: float = 0.0
     weight: float = 0.0
 
@@ -44,19 +46,19 @@ class _Mean:
 
 @dataclass(slots=True)
 class RemainingTime:
-    """Estimates the seconds that runs take.
+    """Estimates how long runs take, from those that have ended.
 
-    The estimate is the mean over runs of the same method on the same dataset; without
-    any, the rough cost scaled by the method's runs on other datasets; without these, by
-    all runs.
+    The estimate is the mean time of runs of the same method on the same dataset. If
+    there are none, it is the rough cost, scaled by how long the method took on other
+    datasets, or else by how long all methods took.
     """
 
     cost: Callable[[Cell], float]
     """rough estimate of the seconds of a run, from its dataset and method"""
     _means: defaultdict[Hashable, _Mean] = field(
-        default_factory=lambda: defaultdict(_Mean)
+        default_factory=lambda: defaultdict(_Mean), init=False
     )
-    _done: float = 0.0
+    _done: float = field(default=0.0, init=False)
 
     def add(self, record: RunRecord) -> None:
         """Take the time of a finished run into account."""

@@ -3,8 +3,8 @@ from collections import Counter
 import pytest
 
 from rpnb.study.methods import cost, find
+from rpnb.study.remaining_time import Cell, RemainingTime
 from rpnb.study.run_records import RunRecord
-from rpnb.study.timing import Cell, RemainingTime
 
 COST = {("Iris", "RPNB"): 10.0, ("Zoo", "RPNB"): 20.0, ("Zoo", "OGD"): 4.0}
 LONG, SHORT = ("Iris", "RPNB"), ("Zoo", "OGD")
