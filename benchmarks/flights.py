@@ -57,7 +57,7 @@ class Flights:
         landed = scheduled + frame["dep_delay"] + frame["air_time"]
         columns = [
             frame["month"],
-            day.iloc[order].dt.weekday,
+            day.iloc[order].dt.day_of_week,
             clock(frame["sched_dep_time"]),
             clock(frame["sched_arr_time"]),
             frame["distance"],

@@ -12,10 +12,12 @@ the page with the longest gap.
 With `--challenger` labels come late and some never, the class mix is corrected, the
 server is killed every few seconds after it is up again, two challengers are added, one
 of them with delays that vary, and one is promoted and taken back. A request without an
-answer is repeated with the same key until it is acknowledged, because a kill may have
-come between the learning and the answer. In the end the labels and observed rows in
-the log must be those acknowledged, each once, and the states of all learners must be
-those of a replay of the log, to the bit.
+answer is repeated with the same key, because a kill may have come between the learning
+and the answer; after `--patience` seconds without any answer the client gives up. In
+the end each row and label that was acknowledged must be in the log exactly once, each
+that a client gave up at most once, and nothing else; the states of all learners must
+be those of a replay of the log, to the bit. The run ends when the time has passed and
+all steps are done. The seconds from a kill to the next answer are printed, too.
 """
 
 import argparse
@@ -28,7 +30,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -141,19 +145,50 @@ async def run(address: str, pid: int, seconds: float, clients: int) -> Soak:
 
 
 @dataclass
-class Life:
-    """Acknowledgements to clients, and actions on the server."""
+class Sent:
+    """What clients have sent of one kind: rows by their bytes, or labels by row."""
 
-    told: set[str] = field(default_factory=set)
-    """ids of rows whose labels were acknowledged"""
-    observed: int = 0
-    """rows that were observed, and acknowledged"""
+    acknowledged: dict[Any, Any] = field(default_factory=dict)
+    given_up: dict[Any, Any] = field(default_factory=dict)
+    """sent without an answer: it may be in the log, once"""
+
+    def problems(self, what: str, found: list[tuple[Any, Any]]) -> list[str]:
+        """Compare with what the log has, a list of pairs."""
+        log, counts = dict(found), Counter(key for key, _ in found)
+        known = self.given_up | self.acknowledged
+        cases = {
+            "acknowledged, and not in the log": self.acknowledged.keys() - log.keys(),
+            "in the log more than once": {k for k, n in counts.items() if n > 1},
+            "in the log, and never sent": log.keys() - known.keys(),
+            "in the log with another value": {
+                key for key in log.keys() & known.keys() if log[key] != known[key]
+            },
+        }
+        return [f"{what} {case}: {len(keys)}" for case, keys in cases.items() if keys]
+
+
+@dataclass
+class Life:
+    """Requests of clients, and actions on the server."""
+
+    patience: float = 120.0
+    """seconds without an answer after which a client gives up a request"""
+    predicted: Sent = field(default_factory=Sent)
+    """bytes of rows that wait, by their ids"""
+    labelled: Sent = field(default_factory=Sent)
+    """labels, by the ids of their rows"""
+    observed: Sent = field(default_factory=Sent)
+    """labels of observed rows, by the bytes of the row"""
     never: int = 0
-    kills: int = 0
     repeated: int = 0
-    """requests repeated with their key after a client gave up"""
+    """requests repeated with their key"""
+    gave_up: int = 0
+    """requests that were given up"""
+    recovered: list[float] = field(default_factory=list)
+    """seconds from each kill to the next answer"""
     steps: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    ended: bool = False
 
 
 class Killable:
@@ -188,35 +223,58 @@ class Killable:
         self._process.wait()
 
 
+class GaveUp(Exception):
+    """No answer came within a client's patience."""
+
+
 async def acknowledged(call: Callable[[], Any], life: Life) -> Any:
     """Make a request until an answer comes, each time with the same key."""
     from rpnb.client import ServeError
     from rpnb.client.retries import RETRIED
 
+    until = time.monotonic() + life.patience
     while True:
         try:
             return await call()
         except ServeError as error:
             if error.status not in (0, *RETRIED):
                 raise
+            if time.monotonic() > until:
+                life.gave_up += 1
+                raise GaveUp(str(error)) from error
             life.repeated += 1
 
 
-async def live(client: Any, number: int, until: float, life: Life) -> None:
+async def send(
+    call: Callable[[], Any], sent: Sent, content: dict[Any, Any], life: Life
+) -> Any:
+    """Make a request, and note its content as acknowledged or given up."""
+    try:
+        answer = await acknowledged(call, life)
+    except BaseException:
+        sent.given_up |= content
+        raise
+    sent.acknowledged |= content
+    return answer
+
+
+async def live(client: Any, number: int, life: Life) -> None:
     """Predict rows, label them later or never, in any order; observe others."""
     rng = np.random.default_rng(number)
     waiting: list[tuple[float, str, str]] = []
     turn = 0
-    while time.monotonic() < until or waiting:
+    while not life.ended or waiting:
         turn += 1
         try:
-            if time.monotonic() < until:
+            if not life.ended:
                 waiting += await one_batch(client, f"{number}-{turn}", rng, life)
             now = time.monotonic()
-            due = [each for each in waiting if each[0] <= now or now >= until]
+            due = [each for each in waiting if each[0] <= now or life.ended]
             waiting = [each for each in waiting if each not in due]
             if due:
                 await send_labels(client, f"labels-{number}-{turn}", due, life)
+        except GaveUp:
+            pass  # counted, and compared with the log at the end
         except Exception as error:
             life.errors.append(f"{type(error).__name__}: {error}")
         await asyncio.sleep(0.02)
@@ -229,45 +287,63 @@ async def one_batch(
     y = rng.integers(0, len(CLASSES), BATCH)
     X = rng.normal(0.4 * y[:, None], 1.0, (BATCH, FEATURES))
     labels = [CLASSES[each] for each in y]
+    rows = [x.tobytes() for x in X]
     if int(key.split("-")[0]) % 4 == 0:
-        await acknowledged(lambda: client.observe("soak", X, labels, key=key), life)
-        life.observed += BATCH
+        content = dict(zip(rows, labels, strict=True))
+        await send(
+            lambda: client.observe("soak", X, labels, key=key),
+            *(life.observed, content, life),
+        )
         return []
     ids = [f"{key}-{i}" for i in range(BATCH)]
     # The same rows with the same ids are the same request, whatever its key.
-    await acknowledged(lambda: client.predict("soak", X, remember=True, ids=ids), life)
+    await send(
+        lambda: client.predict("soak", X, remember=True, ids=ids),
+        *(life.predicted, dict(zip(ids, rows, strict=True)), life),
+    )
     late = time.monotonic() + rng.exponential(3.0, BATCH)
     kept = rng.random(BATCH) > 0.1
     life.never += int((~kept).sum())
-    rows = zip(late.tolist(), ids, labels, strict=True)
-    return [each for each, keep in zip(rows, kept, strict=True) if keep]
+    waits = zip(late.tolist(), ids, labels, strict=True)
+    return [each for each, keep in zip(waits, kept, strict=True) if keep]
 
 
 async def send_labels(
     client: Any, key: str, due: list[tuple[float, str, str]], life: Life
 ) -> None:
-    """Send labels, and note that they were acknowledged."""
+    """Send labels of rows whose predictions were acknowledged."""
     _, names, given = map(list, zip(*due, strict=True))
-    result = await acknowledged(
-        lambda: client.label("soak", names, given, key=key), life
+    result = await send(
+        lambda: client.label("soak", names, given, key=key),
+        *(life.labelled, dict(zip(names, given, strict=True)), life),
     )
     if result.learned != len(due):
         life.errors.append(f"labels: {result.results}")
-    life.told.update(names)
 
 
-async def killed(client: Any, server: Killable, life: Life) -> None:
+async def killed(server: Killable, life: Life) -> None:
     """Kill the server, and wait until the next one answers."""
+    from rpnb.client import AsyncClient, ServeError
+
+    before = time.monotonic()
     await asyncio.to_thread(server.kill)
-    life.kills += 1
-    await acknowledged(client.health, life)
+    async with AsyncClient(server.address, retries=0, timeout=10) as client:
+        while True:
+            try:
+                await client.health()
+            except ServeError as error:
+                if time.monotonic() - before > life.patience:
+                    raise GaveUp(f"the server did not start: {error}") from error
+                await asyncio.sleep(0.05)
+            else:
+                break
+    life.recovered.append(time.monotonic() - before)
 
 
-async def disturb(
-    client: Any, server: Killable, seconds: float, until: float, life: Life
-) -> None:
+async def disturb(client: Any, server: Killable, seconds: float, life: Life) -> None:
     """Kill the server now and then; add, promote and take back a challenger."""
-    start = until - seconds
+    start = time.monotonic()
+    until = start + seconds
     steps: list[tuple[float, str, Callable[[], Any]]] = [
         (0.1, "challenge", lambda: client.challenge("soak", "nb", "GaussianNB")),
         (0.2, "challenge by delays", lambda: client.challenge("soak", "few", **FEW)),
@@ -278,7 +354,7 @@ async def disturb(
     ]
     rng = np.random.default_rng(99)
     next_kill = start + 5.0
-    while time.monotonic() < until:
+    while steps or time.monotonic() < until:
         share = (time.monotonic() - start) / seconds
         if steps and share >= steps[0][0]:
             _, name, step = steps.pop(0)
@@ -286,26 +362,27 @@ async def disturb(
                 # A kill may interrupt it: it is repeated, and takes effect once.
                 task = asyncio.create_task(step())
                 await asyncio.sleep(0.05 * rng.random())
-                await killed(client, server, life)
+                await killed(server, life)
                 await task
                 life.steps.append(name)
             except Exception as error:
                 life.errors.append(f"{name}: {type(error).__name__}: {error}")
         if time.monotonic() >= next_kill:
-            await killed(client, server, life)
+            await killed(server, life)
             next_kill = time.monotonic() + 4.0 + 8.0 * rng.random()
         await asyncio.sleep(0.1)
-    life.errors += [f"no time was left for: {name}" for _, name, _ in steps]
 
 
-async def live_with_challenger(server: Killable, seconds: float, clients: int) -> Life:
+async def live_with_challenger(
+    server: Killable, seconds: float, clients: int, patience: float
+) -> Life:
     """Put load on a server that is killed, and change its learners."""
     from rpnb.client import AsyncClient
 
-    life = Life()
+    life = Life(patience)
     async with (
         AsyncClient(server.address, retries=40, timeout=120) as client,
-        # It gives up before a killed server is back, so that requests are repeated.
+        # It fails before a killed server is back, so that requests are repeated.
         AsyncClient(server.address, retries=4, timeout=120) as impatient,
     ):
         await client.create(
@@ -317,11 +394,12 @@ async def live_with_challenger(server: Killable, seconds: float, clients: int) -
             n_estimators=20,
             random_state=0,
         )
-        until = time.monotonic() + seconds
-        await asyncio.gather(
-            disturb(client, server, seconds, until, life),
-            *(live(impatient, i, until, life) for i in range(clients)),
-        )
+        tasks = [asyncio.create_task(live(impatient, i, life)) for i in range(clients)]
+        try:
+            await disturb(client, server, seconds, life)
+        finally:
+            life.ended = True
+            await asyncio.gather(*tasks)
         wait = time.monotonic() + 120.0
         while time.monotonic() < wait:
             found = await client.challengers("soak")
@@ -347,48 +425,57 @@ async def live_with_challenger(server: Killable, seconds: float, clients: int) -
 
 def verify(folder: Path, life: Life) -> list[str]:
     """Return problems: lost labels, duplicates, states that differ from a replay."""
+    from rpnb.serve.log import unpack_rows
     from rpnb.serve.maintenance import check
 
     problems = [line for sound, line in check(folder) if not sound]
-    log = sqlite3.connect(folder / "log.sqlite")
-    labelled: list[int] = []
-    learned = 0
-    for kind, n, body in log.execute("SELECT kind, n, body FROM events WHERE n>0"):
-        if kind == "labels":
-            labelled += json.loads(body)["rows"]
-        else:
-            learned += n
-    if len(set(labelled)) < len(labelled):
-        problems.append("a row was labelled twice")
-    names = dict(log.execute("SELECT seq, id FROM rows WHERE event IS NOT NULL"))
-    found = {names[seq] for seq in labelled}
-    if life.told - found:
-        problems.append(f"{len(life.told - found)} acknowledged labels are lost")
-    if found - life.told:
-        problems.append(f"{len(found - life.told)} labels were never acknowledged")
-    if learned != life.observed:
-        problems.append(f"{learned} rows were observed, {life.observed} acknowledged")
-    log.close()
-    return problems
+    labelled: list[tuple[int, Any]] = []
+    observed: list[tuple[bytes, Any]] = []
+    with closing(sqlite3.connect(folder / "log.sqlite")) as log:
+        for kind, body in log.execute("SELECT kind, body FROM events WHERE n>0"):
+            if kind == "labels":
+                content = json.loads(body)
+                labelled += zip(content["rows"], content["labels"], strict=True)
+            else:
+                X, labels = unpack_rows(body)
+                observed += zip((x.tobytes() for x in X), labels, strict=True)
+        rows = log.execute("SELECT seq, id, x FROM rows").fetchall()
+    names = {seq: name for seq, name, _ in rows}
+    problems += life.predicted.problems(
+        "predicted rows", [(name, x) for _, name, x in rows]
+    )
+    problems += life.labelled.problems(
+        "labels", [(names.get(seq), label) for seq, label in labelled]
+    )
+    return problems + life.observed.problems("observed rows", observed)
 
 
-def soak_with_challenger(seconds: float, clients: int) -> int:
+def soak_with_challenger(seconds: float, clients: int, patience: float) -> int:
     """Run with a challenger; print the outcome."""
+    started_at = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         server = Killable(Path(folder))
         try:
-            life = asyncio.run(live_with_challenger(server, seconds, clients))
+            life = asyncio.run(live_with_challenger(server, seconds, clients, patience))
         finally:
             server.stop()
         problems = verify(Path(folder), life) + life.errors
+    up = life.recovered
     print(
-        f"{seconds / 60.0:g} minutes, {clients} clients, {life.kills} kills, "
-        f"{life.repeated} requests repeated after a client gave up"
+        f"{(time.monotonic() - started_at) / 60.0:.1f} minutes, {clients} clients, "
+        f"{len(up)} kills; {np.median(up):.1f} s from a kill to the next answer, at "
+        f"most {max(up):.1f} s"
     )
     print(f"steps: {', '.join(life.steps)}")
     print(
-        f"labels acknowledged: {len(life.told)}, rows observed: {life.observed}, "
-        f"rows never labelled: {life.never}"
+        f"acknowledged: {len(life.labelled.acknowledged)} labels, "
+        f"{len(life.observed.acknowledged)} observed rows; never labelled: "
+        f"{life.never} rows"
+    )
+    lost = [len(each.given_up) for each in (life.labelled, life.observed)]
+    print(
+        f"requests repeated: {life.repeated}, given up after {patience:g} s: "
+        f"{life.gave_up} ({lost[0]} labels, {lost[1]} observed rows)"
     )
     print(f"lost, learned twice, or different from a replay: {len(problems)}")
     for each in problems[:10]:
@@ -402,10 +489,16 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--challenger", action="store_true")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=120.0,
+        help="seconds after which a client gives up a request, with --challenger",
+    )
     arguments = parser.parse_args()
     seconds = 60.0 * arguments.minutes
     if arguments.challenger:
-        return soak_with_challenger(seconds, arguments.clients)
+        return soak_with_challenger(seconds, arguments.clients, arguments.patience)
     with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as server:
         soak = asyncio.run(run(server.address, server.pid, seconds, arguments.clients))
     at, memory = np.array(soak.memory).T
