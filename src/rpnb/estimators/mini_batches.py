@@ -40,6 +40,7 @@ from rpnb.estimators.stream.class_weights import (
     COUNTS,
     check_class_weight,
     is_balanced,
+    weigh_rows,
 )
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import BlockStatistics
@@ -164,14 +165,14 @@ def observe_rows(
     else:
         labels = model._learner().classify(model._state, X)
     found = []
-    before = model._class_counts
-    if before is not None:
-        model._class_counts = before.copy()
+    counts = counts_of_classes(model)
     for place, part in enumerate(row_blocks(numbers.shape[0], BLOCK_ROWS)):
         if rows.counts is not None:
-            model._class_counts = rows.counts[place].copy()
+            counts = rows.counts[place].copy()
         given = weights_of(rows.weight, part)
-        weight = model._row_weights(numbers[part], given)
+        weight = weigh_rows(
+            model._class_weight, model.classes_, numbers[part], given, counts
+        )
         start = part.start if rows.starts is None else rows.starts[place]
         block = model._learner().observe_block(
             model._state, X[part], numbers[part], labels[part], weight, start
@@ -180,7 +181,6 @@ def observe_rows(
             P = model._learner().block_probabilities(model._state, X[part])
             block = block._replace(probabilities=P)
         found.append(block)
-    model._class_counts = before
     return found
 
 

@@ -115,7 +115,7 @@ def encode(labels: LabelArray, classes: LabelArray, index: LabelIndex) -> IntArr
 
     `index` holds the same classes with the same numbers.
     """
-    # NumPy would compare numbers of two kinds as floats, which cannot represent all #
+    # NumPy would compare numbers of two kinds as floats, which cannot represent all
     # large integers.
     alike = labels.dtype.kind == classes.dtype.kind != "O"
     if labels.shape[0] <= _FEW or not alike:

@@ -54,6 +54,30 @@ def check_class_weight(given: Any, classes: LabelArray, *, whole: bool) -> None:
         )
 
 
+def weigh_rows(
+    given: Any,
+    classes: LabelArray,
+    y: IntArray,
+    weight: FloatArray,
+    counts: IntArray | None,
+    *,
+    whole: bool = False,
+) -> FloatArray:
+    """Return the weights of rows of classes y, multiplied by their class weights.
+
+    `counts` (M,) are the rows of each class so far, which balanced weights need and to
+    which they add the rows. `whole` means that there are no other rows.
+    """
+    if given is None:
+        return weight
+    if not isinstance(given, str):
+        of_class = fixed_weights(given, classes)
+        return weight * np.where(y >= 0, of_class[y], 1.0)
+    assert counts is not None  # noqa: S101 - balanced weights come with counts
+    weights = whole_weights if whole else balanced_weights
+    return weight * weights(y, counts)
+
+
 def fixed_weights(given: Mapping[Any, float], classes: LabelArray) -> FloatArray:
     """Return the weight of each class (M,), 1 where none is given."""
     return np.array([float(given.get(label, 1.0)) for label in classes.tolist()])

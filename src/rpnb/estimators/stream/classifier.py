@@ -41,12 +41,11 @@ from rpnb.estimators.saving.fitted import load_model, saved_model
 from rpnb.estimators.stream.asking import RANDOM_SHARE, Questions, choose_rows
 from rpnb.estimators.stream.class_weights import (
     ClassWeight,
-    balanced_weights,
     check_class_weight,
     class_weight_from_json,
     class_weight_to_json,
-    fixed_weights,
-    whole_weights,
+    is_balanced,
+    weigh_rows,
 )
 from rpnb.estimators.stream.labelled_rows import (
     LabelledRows,
@@ -496,6 +495,12 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         scored: list[ScoredPart] | None,
         whole: bool,
     ) -> IntArray:
+        """Commit new classes and columns, learn; return the predicted numbers.
+
+        The last check, of the features, is in `_commit`, which changes nothing if it
+        fails. Without `predict`, the true numbers are returned. `joined` are all
+        classes, `numbers` (n,) those of the rows among them.
+        """
         known, final = _NO_CLASSES if first else self.classes_, joined
         add_at_first_row = self._learner().requires_seen_classes and joined is not known
         if add_at_first_row:
@@ -626,13 +631,11 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         given = self._class_weight
         if given is None:
             return weight
-        if not isinstance(given, str):
-            of_class = fixed_weights(given, self.classes_)
-            return weight * np.where(y >= 0, of_class[y], 1.0)
-        if self._class_counts is None:
+        if is_balanced(given) and self._class_counts is None:
             self._class_counts = np.zeros(self.classes_.shape[0], np.int64)
-        weights = whole_weights if whole else balanced_weights
-        return weight * weights(y, self._class_counts)
+        return weigh_rows(
+            given, self.classes_, y, weight, self._class_counts, whole=whole
+        )
 
     def _check_uses_weights(self) -> None:
         """Refuse weights that would have no effect."""
