@@ -6,18 +6,23 @@ SOURCES is the folder that contains the package, by default that of this checkou
 Modules are files; an import is a pair of modules, anywhere in the file. A trace counts
 the modules and functions of the package that run, and the depth of their calls, while a
 model that has learned 300 rows predicts and learns one more in one call; for ``rpnb
-run``, while the command follows a file of 300 rows. The compiled core is not counted.
+run``, while the command follows a file of 300 rows; for the service, while it answers a
+request of one row, from the request to the answer, in all threads. The compiled core is
+not counted. A second line has the calls of functions that check or number labels.
 """
 
 import argparse
 import ast
+import asyncio
 import os
 import sys
 import tempfile
-from collections import Counter
+import threading
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -71,6 +76,19 @@ def print_graph(folder: Path) -> None:
         print(f"  {room:14} {files[room]:4} files {count:7,} lines")
 
 
+#: Functions that check or number the labels of rows, as file and name.
+LABELS = {
+    ("labels.py", name) for name in ("add", "find", "of", "of_codes", "_of_integers")
+} | {
+    ("estimators/checks/labels.py", "as_labels"),
+    ("estimators/checks/labels.py", "number_labels"),
+    ("estimators/checks/labels.py", "encode"),
+    ("serve/label_rules.py", "check_label_values"),
+    ("serve/commands/group.py", "accept_labels"),
+    ("estimators/protocol.py", "check_labels"),
+}
+
+
 class Trace:
     """Modules and functions of the package that run, and the depth of their calls."""
 
@@ -78,34 +96,44 @@ class Trace:
         self._root = str(folder / PACKAGE) + os.sep
         self._modules: set[str] = set()
         self._functions: set[tuple[str, str, int]] = set()
-        self._depth = self._deepest = 0
+        self._labels: Counter[str] = Counter()
+        self._depth: defaultdict[int, int] = defaultdict(int)
+        self._deepest = 0
+        self.on = True
 
     def follow(self, work: Callable[[], Any]) -> None:
-        """Call a function and record what runs."""
-        sys.setprofile(self._note)
+        """Call a function and record what runs in this thread."""
+        sys.setprofile(self.note)
         try:
             work()
         finally:
             sys.setprofile(None)
 
-    def _note(self, frame: FrameType, event: str, _argument: Any) -> None:
+    def note(self, frame: FrameType, event: str, _argument: Any) -> None:
+        """Record a call or a return; for `sys.setprofile`."""
         code = frame.f_code
-        if event not in ("call", "return") or not code.co_filename.startswith(
-            self._root
-        ):
+        if event not in ("call", "return") or not self.on:
             return
+        if not code.co_filename.startswith(self._root):
+            return
+        thread = threading.get_ident()
         if event == "return":
-            self._depth -= 1
+            # A call that began before the trace was on returns to depth 0.
+            self._depth[thread] = max(self._depth[thread] - 1, 0)
             return
-        self._depth += 1
-        self._deepest = max(self._deepest, self._depth)
+        self._depth[thread] += 1
+        self._deepest = max(self._deepest, self._depth[thread])
         self._modules.add(code.co_filename)
         self._functions.add((code.co_filename, code.co_name, code.co_firstlineno))
+        place = code.co_filename.removeprefix(self._root)
+        if (place, code.co_name) in LABELS:
+            self._labels[code.co_name] += 1
 
     def __str__(self) -> str:
+        labels = ", ".join(f"{name} {n}" for name, n in self._labels.items())
         return (
             f"{len(self._modules)} modules, {len(self._functions)} functions, depth "
-            f"{self._deepest}"
+            f"{self._deepest}\n    labels: {labels or 'none of these functions'}"
         )
 
 
@@ -141,6 +169,47 @@ def print_traces(folder: Path) -> None:
         print(f"rpnb run: {run}")
 
 
+async def print_service_trace(folder: Path, place: Path) -> None:
+    """Print the trace of a row through the service, from the request to the answer."""
+    import httpx
+    from starlette.types import ASGIApp
+
+    from rpnb.serve.app import make_app
+    from rpnb.serve.http.guard import Guard
+    from rpnb.serve.limits import Limits
+    from rpnb.serve.log import make_private_folder
+    from rpnb.serve.metrics import Metrics
+    from rpnb.serve.writer import Writer
+
+    trace = Trace(folder)
+    trace.on = False
+    make_private_folder(place)
+    threading.setprofile(trace.note)  # threads that begin from now on
+    writer = Writer(place, Limits())
+    metrics = Metrics(writer)
+    guard: ASGIApp = Guard(make_app(writer, metrics), Limits(), None, metrics)
+    writer.start()
+    sys.setprofile(trace.note)
+    rows = [[float(i % 7), float(i % 5)] for i in range(301)]
+    labels = ["a" if i % 2 else "b" for i in range(301)]
+    transport = httpx.ASGITransport(guard)
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://127.0.0.1"
+    ) as client:
+        spec = {"name": "m", "learner": "Pooled", "n_features": 2}
+        (await client.post("/v1/models", json=spec)).raise_for_status()
+        for first, stop in ((0, 299), (299, 300), (300, 301)):
+            trace.on = stop == 301
+            body = {"rows": rows[first:stop], "labels": labels[first:stop]}
+            answer = await client.post("/v1/models/m/observe", json=body)
+            answer.raise_for_status()
+        trace.on = False
+    sys.setprofile(None)
+    threading.setprofile(None)
+    await asyncio.to_thread(writer.stop)
+    print(f"service, observe of a row: {trace}")
+
+
 def main() -> None:
     """Print the graph and the traces."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
@@ -154,6 +223,9 @@ def main() -> None:
         each for each in sys.meta_path if "editable" not in type(each).__module__
     ]
     print_traces(folder)
+    if find_spec("starlette") is not None:
+        with tempfile.TemporaryDirectory() as place:
+            asyncio.run(print_service_trace(folder, Path(place) / "service"))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from import_graph import Trace, imports, module_names
+import rpnb
+from import_graph import LABELS, Trace, imports, module_names
 
 
 def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
@@ -24,13 +25,23 @@ def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
     }
 
 
-def test_a_trace_counts_modules_functions_and_depth(tmp_path: Path) -> None:
-    path = tmp_path / "rpnb" / "a.py"
-    text = "def outer():\n    inner()\n    inner()\n\ndef inner():\n    len([])\n"
+def test_a_trace_counts_modules_functions_depth_and_labels(tmp_path: Path) -> None:
+    path = tmp_path / "rpnb" / "labels.py"
+    text = "def outer():\n    find()\n    find()\n\ndef find():\n    len([])\n"
     names: dict[str, object] = {}
     exec(compile(text, str(path), "exec"), names)  # noqa: S102 - the text above
     outer = names["outer"]
     assert callable(outer)
     trace = Trace(tmp_path)
     trace.follow(outer)
-    assert str(trace) == "1 modules, 2 functions, depth 2"
+    found = "1 modules, 2 functions, depth 2\n    labels: find 2"
+    assert str(trace) == found
+    trace.on = False
+    trace.follow(outer)
+    assert str(trace) == found
+
+
+def test_the_functions_that_number_labels_exist() -> None:
+    package = Path(rpnb.__file__).parent
+    for place, name in LABELS:
+        assert f"def {name}(" in (package / place).read_text(), (place, name)
