@@ -249,13 +249,14 @@ def test_the_reference_has_every_public_name(module: str) -> None:
 
 
 def without_example(name: str) -> list[str]:
-    """Return which functions and methods of a documented object show no example."""
+    """Return which of a documented object and its methods show no example."""
     found = resolve(name)
     functions: list[tuple[str, Any]]
     if inspect.isfunction(found):
         functions = [(name, found)]
     elif inspect.isclass(found):
-        functions = [
+        functions = [(name, found)]
+        functions += [
             (f"{name}.{key}", value)
             for key, value in inspect.getmembers(found, inspect.isroutine)
             if not key.startswith("_")
@@ -270,10 +271,10 @@ def without_example(name: str) -> list[str]:
     "page",
     [
         *("baselines", "classifiers", "datasets", "drift"),
-        *("evaluate", "preprocessing", "river", "statistics"),
+        *("evaluate", "files", "preprocessing", "river", "statistics"),
     ],
 )
-def test_functions_and_methods_have_an_example(page: str) -> None:
+def test_functions_classes_and_methods_have_an_example(page: str) -> None:
     text = (DOCS / "reference" / f"{page}.md").read_text()
     lacking = {each for name in OBJECT.findall(text) for each in without_example(name)}
     assert sorted(lacking) == []
@@ -282,6 +283,7 @@ def test_functions_and_methods_have_an_example(page: str) -> None:
 def test_a_function_without_an_example_is_found() -> None:
     assert without_example("rpnb.evaluate.metrics.figure_text") != []
     assert without_example("rpnb.evaluate.accuracy") == []
+    assert without_example("rpnb.evaluate.metrics.Totals") != []
 
 
 def test_the_reference_has_every_command() -> None:

@@ -1,13 +1,19 @@
-"""The examples of the client's methods run against a real server."""
+"""The examples of the clients run against a real server."""
 
+import ast
+import asyncio
+import contextlib
 import doctest
 import inspect
+import io
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
-from rpnb.client import Client
+from rpnb import client as clients
+from rpnb.client import AsyncClient, Client
 from serve.process import ServerProcess
 
 METHODS = sorted(name for name in vars(Client) if not name.startswith("_"))
@@ -21,8 +27,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     started.kill()
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_example_runs(method: str, server: ServerProcess) -> None:
+@pytest.fixture
+def names(server: ServerProcess) -> dict[str, Any]:
+    """Return the rows and labels of the examples, which the only model has learned."""
     rng = np.random.default_rng(0)
     labels = ["oak", "elm"] * 20
     rows = (
@@ -38,9 +45,55 @@ def test_the_example_runs(method: str, server: ServerProcess) -> None:
             random_state=0,
         )
         client.learn("leaves", rows, labels)
-        text = inspect.getdoc(getattr(Client, method)) or ""
-        names = {"client": client, "rows": rows, "labels": labels}
-        example = doctest.DocTestParser().get_doctest(text, names, method, None, None)
-        assert example.examples
+    return {"rows": rows, "labels": labels}
+
+
+def example_of(client: type, method: str, names: dict[str, Any]) -> doctest.DocTest:
+    """Return the example of a method, which must have one."""
+    text = inspect.getdoc(getattr(client, method)) or ""
+    example = doctest.DocTestParser().get_doctest(text, names, method, None, None)
+    assert example.examples
+    return example
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_example_runs(
+    method: str, server: ServerProcess, names: dict[str, Any]
+) -> None:
+    with Client(server.address) as client:
+        example = example_of(Client, method, {**names, "client": client})
         found = doctest.DocTestRunner().run(example)
     assert found.failed == 0
+
+
+async def printed(source: str, names: dict[str, Any]) -> str:
+    """Return what a statement prints as typed into `python -m asyncio`."""
+    code = compile(source, "example", "single", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        result = eval(code, names)  # noqa: S307 - from our own docstrings
+        if inspect.iscoroutine(result):
+            await result
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_asynchronous_example_runs(
+    method: str, server: ServerProcess, names: dict[str, Any]
+) -> None:
+    async def run() -> None:
+        async with AsyncClient(server.address) as client:
+            names["client"] = client
+            for each in example_of(AsyncClient, method, {}).examples:
+                found = await printed(each.source, names)
+                assert found == each.want, each.source
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", clients.__all__)
+def test_every_class_has_an_example_that_runs(name: str) -> None:
+    text = inspect.getdoc(getattr(clients, name)) or ""
+    assert "\nExamples\n" in text
+    example = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
+    assert bool(example.examples) == ("Client" not in name)
+    assert doctest.DocTestRunner().run(example).failed == 0

@@ -24,6 +24,18 @@ class AsyncClient:
         Parameters of `Client`.
     connections : int, default=64
         Largest number of simultaneous connections.
+
+    Examples
+    --------
+    A row is predicted now, its label arrives later::
+
+        async with AsyncClient() as client:
+            await client.create("leaves", features=["width", "height"])
+            found = await client.predict("leaves", [[5.1, 3.5]], remember=True)
+            await client.label("leaves", found.ids, ["oak"])
+
+    The examples of the methods are typed into ``python -m asyncio``, with `client`,
+    `rows` and `labels` as in those of `Client`.
     """
 
     def __init__(
@@ -60,7 +72,12 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections.
+
+        Examples
+        --------
+        >>> await client.close()
+        """
         await self._http.aclose()
 
     async def _run(self, call: Call[Result]) -> Result:
@@ -91,7 +108,14 @@ class AsyncClient:
         correct_class_mix: bool = False,
         **parameters: Any,
     ) -> dict[str, Any]:
-        """See `Client.create`."""
+        """Create a model; see `Client.create`.
+
+        Examples
+        --------
+        >>> model = await client.create("trees", features=["width", "height"])
+        >>> model["learner"]
+        'Pooled'
+        """
         return await self._run(
             calls.create(
                 *(name, learner, features, classes, new_classes, date_features),
@@ -103,29 +127,68 @@ class AsyncClient:
     async def upload(
         self, name: str, content: bytes, *, new_classes: str = "accept"
     ) -> dict[str, Any]:
-        """See `Client.upload`."""
+        """Create a model from the bytes of a model file; see `Client.upload`.
+
+        Examples
+        --------
+        >>> copied = await client.upload("copy", await client.download("leaves"))
+        >>> copied["learner"]
+        'Pooled'
+        """
         return await self._run(calls.upload(name, content, new_classes))
 
     async def download(
         self, name: str, kind: str = "model", *, version: str | None = None
     ) -> bytes:
-        """See `Client.download`."""
+        """Return a model file; see `Client.download`.
+
+        Examples
+        --------
+        >>> content = await client.download("leaves")
+        >>> content[:2]                                   # a zip archive
+        b'PK'
+        """
         return await self._run(calls.download(name, kind, version))
 
     async def models(self) -> list[dict[str, Any]]:
-        """See `Client.models`."""
+        """Describe each model; see `Client.models`.
+
+        Examples
+        --------
+        >>> [model["name"] for model in await client.models()]
+        ['leaves']
+        """
         return await self._run(calls.models())
 
     async def model(self, name: str) -> dict[str, Any]:
-        """See `Client.model`."""
+        """Describe a model; see `Client.model`.
+
+        Examples
+        --------
+        >>> (await client.model("leaves"))["classes"]
+        ['elm', 'oak']
+        """
         return await self._run(calls.model(name))
 
     async def delete(self, name: str) -> None:
-        """See `Client.delete`."""
+        """Delete a model and all its rows; see `Client.delete`.
+
+        Examples
+        --------
+        >>> await client.delete("leaves")
+        >>> await client.models()
+        []
+        """
         await self._run(calls.delete(name))
 
     async def health(self) -> dict[str, Any]:
-        """See `Client.health`."""
+        """Return the status of the service; see `Client.health`.
+
+        Examples
+        --------
+        >>> (await client.health())["status"]
+        'ok'
+        """
         return await self._run(calls.health())
 
     async def challenge(
@@ -137,34 +200,87 @@ class AsyncClient:
         start: str = "log",
         **parameters: Any,
     ) -> dict[str, Any]:
-        """See `Client.challenge`."""
+        """Add a challenger; see `Client.challenge`.
+
+        Examples
+        --------
+        >>> added = await client.challenge("leaves", "bayes", "GaussianNB")
+        >>> found = await client.challengers("leaves")
+        >>> [each["name"] for each in found["challengers"]]
+        ['bayes']
+        """
         call = calls.challenge(name, challenger, learner, start, parameters)
         return await self._run(call)
 
     async def challengers(self, name: str) -> dict[str, Any]:
-        """See `Client.challengers`."""
+        """Return the learner in use and its challengers; see `Client.challengers`.
+
+        Examples
+        --------
+        >>> found = await client.challengers("leaves")
+        >>> found["champion"]["learner"], found["challengers"]
+        ('Pooled', [])
+        """
         return await self._run(calls.challengers(name))
 
     async def withdraw(self, name: str, challenger: str) -> None:
-        """See `Client.withdraw`."""
+        """Withdraw a challenger; see `Client.withdraw`.
+
+        Examples
+        --------
+        >>> added = await client.challenge("leaves", "bayes", "GaussianNB")
+        >>> await client.withdraw("leaves", "bayes")
+        >>> (await client.challengers("leaves"))["challengers"]
+        []
+        """
         await self._run(calls.withdraw(name, challenger))
 
     async def promote(self, name: str, challenger: str) -> dict[str, Any]:
-        """See `Client.promote`."""
+        """Make a challenger the champion; see `Client.promote`.
+
+        Examples
+        --------
+        >>> added = await client.challenge("leaves", "bayes", "GaussianNB")
+        >>> promoted = await client.promote("leaves", "bayes")
+        >>> (await client.challengers("leaves"))["champion"]["name"]
+        'bayes'
+        """
         return await self._run(calls.promote(name, challenger))
 
     async def roll_back(self, name: str, version: str | None = None) -> dict[str, Any]:
-        """See `Client.roll_back`."""
+        """Return to the previous champion or a version; see `Client.roll_back`.
+
+        Examples
+        --------
+        >>> added = await client.challenge("leaves", "bayes", "GaussianNB")
+        >>> promoted = await client.promote("leaves", "bayes")
+        >>> back = await client.roll_back("leaves")
+        >>> (await client.challengers("leaves"))["champion"]["learner"]
+        'Pooled'
+        """
         return await self._run(calls.roll_back(name, version))
 
     async def name_version(
         self, name: str, version: str, event: int | None = None
     ) -> dict[str, Any]:
-        """See `Client.name_version`."""
+        """Name the state of a model; see `Client.name_version`.
+
+        Examples
+        --------
+        >>> named = await client.name_version("leaves", "monday")
+        >>> (await client.predict("leaves", rows[:1], version="monday")).labels
+        ['oak']
+        """
         return await self._run(calls.name_version(name, version, event))
 
     async def drop_version(self, name: str, version: str) -> None:
-        """See `Client.drop_version`."""
+        """Drop a named version; see `Client.drop_version`.
+
+        Examples
+        --------
+        >>> named = await client.name_version("leaves", "monday")
+        >>> await client.drop_version("leaves", "monday")
+        """
         await self._run(calls.drop_version(name, version))
 
     async def predict(
@@ -177,7 +293,14 @@ class AsyncClient:
         probabilities: bool = False,
         version: str | None = None,
     ) -> Prediction:
-        """See `Client.predict`."""
+        """Predict rows; see `Client.predict`.
+
+        Examples
+        --------
+        >>> found = await client.predict("leaves", rows[:2], remember=True)
+        >>> found.labels, len(found.ids)
+        (['oak', 'elm'], 2)
+        """
         call = calls.predict(
             self.batch_size,
             name,
@@ -197,11 +320,25 @@ class AsyncClient:
         budget: float = 0.05,
         ids: Sequence[str] | None = None,
     ) -> dict[str, list[Any]]:
-        """See `Client.ask`."""
+        """Predict rows and choose which to label; see `Client.ask`.
+
+        Examples
+        --------
+        >>> found = await client.ask("leaves", rows, budget=0.5)
+        >>> sorted(found)
+        ['asked', 'confidence', 'ids', 'labels', 'weights']
+        """
         return await self._run(calls.ask(self.batch_size, name, rows, budget, ids))
 
     async def explain(self, name: str, rows: Rows) -> list[dict[str, Any]]:
-        """See `Client.explain`."""
+        """Explain the prediction of each row; see `Client.explain`.
+
+        Examples
+        --------
+        >>> reasons = await client.explain("leaves", rows[:1])
+        >>> sorted(reasons[0]["contributions"])
+        ['height', 'width']
+        """
         return await self._run(calls.explain(self.batch_size, name, rows))
 
     async def label(
@@ -212,21 +349,48 @@ class AsyncClient:
         *,
         key: str | None = None,
     ) -> LabelResult:
-        """See `Client.label`."""
+        """Send labels of rows that wait for them; see `Client.label`.
+
+        Examples
+        --------
+        >>> found = await client.predict("leaves", rows[:2], remember=True)
+        >>> (await client.label("leaves", found.ids, ["oak", "elm"])).results
+        ['learned', 'learned']
+        """
         return await self._run(calls.label(self.batch_size, name, ids, labels, key))
 
     async def forget(self, name: str, ids: Sequence[str]) -> list[str]:
-        """See `Client.forget`."""
+        """Remove rows from the log and the model; see `Client.forget`.
+
+        Examples
+        --------
+        >>> ids = ["leaf-1"]
+        >>> found = await client.predict("leaves", rows[:1], remember=True, ids=ids)
+        >>> await client.forget("leaves", ["leaf-1", "leaf-2"])
+        ['forgotten', 'unknown']
+        """
         return await self._run(calls.forget(name, ids))
 
     async def learn(
         self, name: str, rows: Rows, labels: Sequence[Label], *, key: str | None = None
     ) -> int:
-        """See `Client.learn`."""
+        """Learn rows with their labels; see `Client.learn`.
+
+        Examples
+        --------
+        >>> await client.learn("leaves", rows, labels)
+        40
+        """
         return await self._run(calls.learn(self.batch_size, name, rows, labels, key))
 
     async def observe(
         self, name: str, rows: Rows, labels: Sequence[Label], *, key: str | None = None
     ) -> list[Label | None]:
-        """See `Client.observe`."""
+        """Predict each row, then learn it; see `Client.observe`.
+
+        Examples
+        --------
+        >>> await client.observe("leaves", rows[:2], labels[:2])
+        ['oak', 'elm']
+        """
         return await self._run(calls.observe(self.batch_size, name, rows, labels, key))

@@ -21,6 +21,16 @@ class ServeError(Exception):
         Row that caused it, counted within the call.
     column : str, int or None
         Column that caused it.
+
+    Examples
+    --------
+    >>> from rpnb.client import Client, ServeError
+    >>> with Client("http://127.0.0.1:1", retries=0) as client:
+    ...     try:
+    ...         client.models()
+    ...     except ServeError as error:
+    ...         print(error.status, error.code)
+    0 no_answer
     """
 
     def __init__(
@@ -52,6 +62,13 @@ class Prediction:
         Probabilities of all classes, if requested.
     classes : list or None
         Classes of the columns of `probabilities`.
+
+    Examples
+    --------
+    >>> from rpnb.client import Prediction
+    >>> found = Prediction(labels=["oak"], confidence=[0.97], ids=["leaf-1"])
+    >>> found.labels[0], found.ids[0]
+    ('oak', 'leaf-1')
     """
 
     labels: list[Label | None]
@@ -69,6 +86,13 @@ class LabelResult:
     ----------
     results : list of str
         "learned", "duplicate" or "unknown" for each label.
+
+    Examples
+    --------
+    >>> from rpnb.client import LabelResult
+    >>> found = LabelResult(["learned", "learned", "duplicate"])
+    >>> found.learned, found.duplicate, found.unknown
+    (2, 1, 0)
     """
 
     results: list[str]

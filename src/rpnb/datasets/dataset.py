@@ -18,7 +18,17 @@ Obtained: TypeAlias = Literal["generated", "package", "file", "downloaded"]
 
 
 class DatasetError(ValueError):
-    """A dataset is not available as requested."""
+    """A dataset is not available as requested.
+
+    Examples
+    --------
+    >>> from rpnb import datasets
+    >>> try:
+    ...     datasets.load("letter", data="no/such/folder")
+    ... except datasets.DatasetError as error:
+    ...     print(error)
+    data must be an existing folder, got 'no/such/folder'
+    """
 
 
 class UnknownDatasetError(DatasetError):
@@ -40,11 +50,36 @@ class UnknownDatasetError(DatasetError):
 
 
 class DataFileError(DatasetError):
-    """A file is not the one that the catalogue describes."""
+    r"""A file is not the one that the catalogue describes.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rpnb import datasets
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "letter.csv.gz").write_bytes(gzip.compress(b"x1,label\n"))
+    ...     try:
+    ...         datasets.load("letter", data=folder)
+    ...     except datasets.DataFileError as error:
+    ...         print(str(error).rsplit(": ", 1)[-1])
+    must name the columns x1..x16,label; 'x2' is missing
+    """
 
 
 class DatasetUnavailableError(DatasetError):
-    """The dataset cannot be generated, read from a file or downloaded."""
+    """The dataset cannot be generated, read from a file or downloaded.
+
+    Examples
+    --------
+    >>> from rpnb import datasets
+    >>> try:
+    ...     datasets.load("letter", source="generated")
+    ... except datasets.DatasetUnavailableError as error:
+    ...     print(str(error).split(". ")[0])
+    Letter is not available with source='generated'
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

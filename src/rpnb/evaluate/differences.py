@@ -64,6 +64,17 @@ class Difference:
     mean, low, high
         Difference, first minus second, and the ends of its interval, at each
         checkpoint.
+
+    Examples
+    --------
+    >>> from rpnb import baselines
+    >>> from rpnb.datasets import streams
+    >>> from rpnb.evaluate import prequential
+    >>> models = {"NB": baselines.GaussianNB(), "PA": baselines.PA()}
+    >>> result = prequential(models, streams.mixture(3000, seed=0), every=1000)
+    >>> found = result.difference("NB", "PA")
+    >>> bool(found.low[-1] < found.mean[-1] < found.high[-1] < 0.0)
+    True
     """
 
     first: str

@@ -10,7 +10,15 @@ from rpnb.estimators.checks.labels import as_labels
 
 
 class ErrorEstimate(NamedTuple):
-    """An error rate estimated from some of the rows."""
+    """An error rate estimated from some of the rows.
+
+    Examples
+    --------
+    >>> from rpnb.evaluate import estimate_error
+    >>> found = estimate_error(["a", "b", "b"], ["a", "a", "b"], [10.0, 2.0, 8.0])
+    >>> print(f"{found.error:.2f} ± {found.standard_error:.2f}, {found.labels} labels")
+    0.10 ± 0.09, 3 labels
+    """
 
     error: float
     """estimated error rate on all rows; NaN without labels"""

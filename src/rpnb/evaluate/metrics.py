@@ -46,7 +46,15 @@ N_BINS = 10
 
 
 class ClassScores(NamedTuple):
-    """Precision, recall and F1 of each class, (M,) each; 0 where undefined."""
+    """Precision, recall and F1 of each class, (M,) each; 0 where undefined.
+
+    Examples
+    --------
+    >>> from rpnb.evaluate import class_scores, confusion_counts
+    >>> scores = class_scores(confusion_counts([0, 0, 0, 1], [0, 0, 1, 1], M=2))
+    >>> scores.precision.tolist(), scores.f1.round(2).tolist()
+    ([1.0, 0.5], [0.8, 0.67])
+    """
 
     precision: FloatArray
     recall: FloatArray
@@ -227,6 +235,19 @@ class CalibrationCurve(NamedTuple):
     The diagram draws `accuracy` against `confidence`; the points of a calibrated
     learner lie on the diagonal. There is one entry for each tenth of probabilities with
     rows.
+
+    Examples
+    --------
+    >>> from rpnb.baselines import GaussianNB
+    >>> from rpnb.datasets import streams
+    >>> from rpnb.evaluate import prequential
+    >>> stream = streams.mixture(2000, seed=0)
+    >>> result = prequential(GaussianNB(), stream, metrics=["log_loss"])
+    >>> curve = result["GaussianNB"].calibration
+    >>> curve.confidence.round(2).tolist()
+    [0.55, 0.65, 0.75, 0.86, 0.98]
+    >>> curve.accuracy.round(2).tolist()
+    [0.56, 0.54, 0.83, 0.84, 0.97]
     """
 
     confidence: FloatArray

@@ -68,6 +68,17 @@ class LearnerResult:
     asked
         With a budget, the error on all samples, estimated from the labels that the
         learner requested, and their number; None without.
+
+    Examples
+    --------
+    >>> from rpnb.baselines import GaussianNB
+    >>> from rpnb.datasets import streams
+    >>> from rpnb.evaluate import prequential
+    >>> result = prequential(GaussianNB(), streams.mixture(3000, seed=0), every=1000)
+    >>> result["GaussianNB"].rows.tolist()
+    [1000, 2000, 3000]
+    >>> result["GaussianNB"].figures["window"]["accuracy"].round(2).tolist()
+    [0.9, 0.92, 0.92]
     """
 
     name: str
@@ -125,6 +136,17 @@ class PrequentialResult:
         Sums that the method `difference` uses.
     waiting
         With `labels="late"`, by learner, the estimates made before labels arrived.
+
+    Examples
+    --------
+    >>> from rpnb.baselines import PA, GaussianNB
+    >>> from rpnb.datasets import streams
+    >>> from rpnb.evaluate import prequential
+    >>> result = prequential([GaussianNB(), PA()], streams.mixture(3000, seed=0))
+    >>> list(result.courses)
+    ['GaussianNB', 'PA', 'majority class', 'same as last']
+    >>> int(result.models["PA"].n_samples_seen_)
+    3000
     """
 
     courses: Mapping[str, LearnerResult]

@@ -188,7 +188,7 @@ def _readable_in(folder: Path, most: int = 5) -> str:
 
 
 class LabelledFile:
-    """Reader of a file of labelled rows, which yields them once, in chunks.
+    r"""Reader of a file of labelled rows, which yields them once, in chunks.
 
     Parameters
     ----------
@@ -200,6 +200,21 @@ class LabelledFile:
         Format, one of `FORMATS`; None detects it from the name or the first bytes.
     state
         State of the encoder of an earlier run, to resume from there.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rpnb.files import LabelledFile, ReadOptions
+    >>> folder = TemporaryDirectory()
+    >>> path = Path(folder.name) / "leaves.csv"
+    >>> _ = path.write_text("width,height,species\n5,2,oak\n2,6,elm\n4,2,oak\n")
+    >>> with LabelledFile(str(path), ReadOptions(target="species")) as file:
+    ...     for chunk in file.chunks(2):
+    ...         print(chunk.X.tolist(), chunk.y.tolist())
+    [[5.0, 2.0], [2.0, 6.0]] ['oak', 'elm']
+    [[4.0, 2.0]] ['oak']
+    >>> folder.cleanup()
     """
 
     def __init__(
@@ -272,11 +287,39 @@ class LabelledFile:
         return self._reader.declared
 
     def share(self) -> float | None:
-        """Return the share of the file that has been read; None if unknown."""
+        r"""Return the share of the file that has been read; None if unknown.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from rpnb.files import LabelledFile, ReadOptions
+        >>> folder = TemporaryDirectory()
+        >>> path = Path(folder.name) / "leaves.csv"
+        >>> _ = path.write_text("width,height,species\n5,2,oak\n2,6,elm\n4,2,oak\n")
+        >>> with LabelledFile(str(path), ReadOptions(target="species")) as file:
+        ...     chunks = list(file.chunks(2))
+        ...     file.share()
+        1.0
+        >>> folder.cleanup()
+        """
         return self._reader.share()
 
     def close(self) -> None:
-        """Close the file."""
+        r"""Close the file.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from rpnb.files import LabelledFile, ReadOptions
+        >>> folder = TemporaryDirectory()
+        >>> path = Path(folder.name) / "leaves.csv"
+        >>> _ = path.write_text("width,height,species\n5,2,oak\n2,6,elm\n4,2,oak\n")
+        >>> file = LabelledFile(str(path), ReadOptions(target="species"))
+        >>> file.close()
+        >>> folder.cleanup()
+        """
         self._reader.close()
 
     def __enter__(self) -> Self:
@@ -286,7 +329,7 @@ class LabelledFile:
         self.close()
 
     def chunks(self, rows: int, shuffle: int | None = None) -> Iterator[LabelledChunk]:
-        """Yield all rows, `rows` at a time; the last chunk may have fewer.
+        r"""Yield all rows, `rows` at a time; the last chunk may have fewer.
 
         Parameters
         ----------
@@ -294,6 +337,19 @@ class LabelledFile:
             Number of rows per chunk.
         shuffle
             Seed of a random order, for which all columns are held in memory.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from rpnb.files import LabelledFile, ReadOptions
+        >>> folder = TemporaryDirectory()
+        >>> path = Path(folder.name) / "leaves.csv"
+        >>> _ = path.write_text("width,height,species\n5,2,oak\n2,6,elm\n4,2,oak\n")
+        >>> with LabelledFile(str(path), ReadOptions(target="species")) as file:
+        ...     [chunk.rows.tolist() for chunk in file.chunks(2)]
+        [[1, 2], [3]]
+        >>> folder.cleanup()
         """
         batches = self._reader.batches()
         numbered: Iterator[tuple[Any, IntArray]]
@@ -318,6 +374,17 @@ class LabelledArrays:
         For messages.
     X, y
         Features (n, p) and labels (n,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpnb.files import LabelledArrays
+    >>> X = np.array([[5.0, 2.0], [2.0, 6.0], [4.0, 2.0]])
+    >>> arrays = LabelledArrays("leaves", X, np.array(["oak", "elm", "oak"]))
+    >>> for chunk in arrays.chunks(2):
+    ...     print(chunk.X.tolist(), chunk.y.tolist())
+    [[5.0, 2.0], [2.0, 6.0]] ['oak', 'elm']
+    [[4.0, 2.0]] ['oak']
     """
 
     format = "arrays"
@@ -334,14 +401,44 @@ class LabelledArrays:
         return labels
 
     def share(self) -> float:
-        """Return the share of the rows that has been read."""
+        """Return the share of the rows that has been read.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rpnb.files import LabelledArrays
+        >>> X = np.array([[5.0, 2.0], [2.0, 6.0], [4.0, 2.0]])
+        >>> arrays = LabelledArrays("leaves", X, np.array(["oak", "elm", "oak"]))
+        >>> first = next(arrays.chunks(2))
+        >>> round(arrays.share(), 2)
+        0.67
+        """
         return self._done / self._y.shape[0]
 
     def close(self) -> None:
-        """Do nothing: there is no file."""
+        """Do nothing: there is no file.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rpnb.files import LabelledArrays
+        >>> X = np.array([[5.0, 2.0], [2.0, 6.0], [4.0, 2.0]])
+        >>> arrays = LabelledArrays("leaves", X, np.array(["oak", "elm", "oak"]))
+        >>> arrays.close()
+        """
 
     def chunks(self, rows: int, shuffle: int | None = None) -> Iterator[LabelledChunk]:
-        """Yield all rows, `rows` at a time; the last chunk may have fewer."""
+        """Yield all rows, `rows` at a time; the last chunk may have fewer.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rpnb.files import LabelledArrays
+        >>> X = np.array([[5.0, 2.0], [2.0, 6.0], [4.0, 2.0]])
+        >>> arrays = LabelledArrays("leaves", X, np.array(["oak", "elm", "oak"]))
+        >>> [chunk.rows.tolist() for chunk in arrays.chunks(2)]
+        [[1, 2], [3]]
+        """
         n = self._y.shape[0]
         order = np.arange(n)
         if shuffle is not None:

@@ -22,6 +22,15 @@ class FileError(ValueError):
 
     `fixes` are options of the command line, with values, that would read the file;
     `problems` are this error, or the ones that it combines.
+
+    Examples
+    --------
+    >>> from rpnb.files import FileError, LabelledFile, ReadOptions
+    >>> try:
+    ...     LabelledFile("no/such/file.csv", ReadOptions(target="label"))
+    ... except FileError as error:
+    ...     print(error)
+    no/such/file.csv: there is no such file
     """
 
     def __init__(self, message: object, fixes: Sequence[tuple[str, str]] = ()) -> None:
@@ -69,6 +78,16 @@ class LabelledChunk:
         Numbers of the rows in the file; the first is 1.
     position
         Position of the encoder after these rows, for `to_json`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpnb.files import LabelledArrays
+    >>> X = np.array([[5.0, 2.0], [2.0, 6.0], [4.0, 2.0]])
+    >>> arrays = LabelledArrays("leaves", X, np.array(["oak", "elm", "oak"]))
+    >>> chunk = next(arrays.chunks(2))
+    >>> chunk.labels.tolist(), chunk.codes.tolist(), chunk.rows.tolist()
+    (['oak', 'elm'], [0, 1], [1, 2])
     """
 
     X: Any
@@ -142,6 +161,13 @@ class ReadOptions:
     max_classes, max_categories
         Largest numbers of distinct values of the target and of a column of text; more
         are refused, except in columns if `categorical` is "native".
+
+    Examples
+    --------
+    >>> from rpnb.files import ReadOptions
+    >>> options = ReadOptions(target="species", drop=("id",), decimal=",")
+    >>> options.categorical, options.missing
+    ('codes', 'refuse')
     """
 
     target: str | None

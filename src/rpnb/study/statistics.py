@@ -129,7 +129,14 @@ def can_reject(permutations: int, level: float = LEVEL) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Friedman:
-    """The Friedman test of k methods on N datasets."""
+    """The Friedman test of k methods on N datasets.
+
+    Examples
+    --------
+    >>> test = friedman({"A": [0.1, 0.2, 0.1], "B": [0.3, 0.4, 0.5]}, "low")
+    >>> test.N, test.ranks
+    (3, {'A': 1.0, 'B': 2.0})
+    """
 
     ranks: Mapping[str, float]
     """average rank of each method; 1 is best"""
@@ -195,7 +202,14 @@ def friedman(
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Comparison of two methods across datasets by the signed-rank test."""
+    """Comparison of two methods across datasets by the signed-rank test.
+
+    Examples
+    --------
+    >>> (pair,) = pairwise({"A": [0.1, 0.2, 0.1], "B": [0.3, 0.4, 0.5]}, "low")
+    >>> pair.first, pair.second, pair.wins, pair.p_holm
+    ('A', 'B', 3, 0.25)
+    """
 
     first: str
     second: str

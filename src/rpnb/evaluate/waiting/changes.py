@@ -32,7 +32,20 @@ _NAMED = 5
 
 
 class CellChange(NamedTuple):
-    """Share of rows, or error rate, of a cell in two windows."""
+    """Share of rows, or error rate, of a cell in two windows.
+
+    Examples
+    --------
+    >>> from rpnb.baselines import GaussianNB
+    >>> from rpnb.datasets import streams
+    >>> from rpnb.evaluate import prequential
+    >>> X, y = next(streams.mixture(6000, chunk=6000, seed=0))
+    >>> X[3000:, 0] += 4.0
+    >>> result = prequential(GaussianNB(), X, y, delay=500, labels="late")
+    >>> change = result.waiting["GaussianNB"].alarms[0].changes[0]
+    >>> change.cells[0].cell, change.cells[0].before, change.cells[0].after
+    ('above 4.27059', 0.0, 0.704)
+    """
 
     cell: str
     before: float
@@ -59,6 +72,18 @@ class Change:
         p-value, adjusted for the number of columns.
     cells
         Cells that moved most, the largest change first.
+
+    Examples
+    --------
+    >>> from rpnb.baselines import GaussianNB
+    >>> from rpnb.datasets import streams
+    >>> from rpnb.evaluate import prequential
+    >>> X, y = next(streams.mixture(6000, chunk=6000, seed=0))
+    >>> X[3000:, 0] += 4.0
+    >>> result = prequential(GaussianNB(), X, y, delay=500, labels="late")
+    >>> change = result.waiting["GaussianNB"].alarms[0].changes[0]
+    >>> change.kind, change.name, round(change.distance, 2)
+    ('feature', 'x1', 0.83)
     """
 
     kind: Kind

@@ -78,6 +78,18 @@ class ExpectedError:
         Share of rows whose inputs are unlike those with labels; see `InputWatch`.
     reason
         Why the error is unknown; None if it is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpnb.evaluate.waiting import ErrorForecast
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.uniform(0.5, 1.0, 8000)
+    >>> forecast = ErrorForecast()
+    >>> forecast.add_labelled(confidence, rng.random(8000) > confidence)
+    >>> found = forecast.expected(confidence[:500])
+    >>> found.known, bool(found.low < found.expected < found.high)
+    (True, True)
     """
 
     waiting: int

@@ -55,6 +55,18 @@ class Alarm:
         Kind of the alarm: "inputs", "predictions" or "errors".
     changes
         Columns that moved, the largest change first.
+
+    Examples
+    --------
+    >>> from rpnb.baselines import GaussianNB
+    >>> from rpnb.datasets import streams
+    >>> from rpnb.evaluate import prequential
+    >>> X, y = next(streams.mixture(6000, chunk=6000, seed=0))
+    >>> X[3000:, 0] += 4.0
+    >>> result = prequential(GaussianNB(), X, y, delay=500, labels="late")
+    >>> alarm = result.waiting["GaussianNB"].alarms[0]
+    >>> alarm.row, alarm.what, alarm.changes[0].name
+    (3500, 'inputs', 'x1')
     """
 
     row: int

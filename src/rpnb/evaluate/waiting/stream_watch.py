@@ -44,6 +44,20 @@ class WaitingResult:
         "predicted class".
     alarms
         Alarms about inputs, predicted classes and errors, with what changed.
+
+    Examples
+    --------
+    >>> from rpnb.baselines import GaussianNB
+    >>> from rpnb.datasets import streams
+    >>> from rpnb.evaluate import prequential
+    >>> X, y = next(streams.mixture(6000, chunk=6000, seed=0))
+    >>> X[3000:, 0] += 4.0
+    >>> result = prequential(GaussianNB(), X, y, delay=500, labels="late")
+    >>> waiting = result.waiting["GaussianNB"]
+    >>> waiting.rows[:3].tolist()
+    [500, 1000, 1500]
+    >>> print(waiting.last)
+    expected error 0.088 (0.023 to 0.153) of 500 rows
     """
 
     rows: IntArray
