@@ -428,10 +428,15 @@ def test_a_learner_of_numbers_has_no_file_with_categories(
     [
         (
             {"size": "big"},
-            "numbers in column 'size', as when .* began, got 'big'",
+            "numbers in column 'size', as in the first rows, got 'big' in row 0",
         ),
-        ({"when": 3.5}, "dates or times in column 'when', as when learning began"),
+        ({"when": 3.5}, "dates or times in column 'when', as in the first rows"),
         ({"shape": [[1]] * N}, r"categories in column 'shape'.*got \[1\] in row 0"),
+        (
+            {"size": pd.Timedelta("1h")},
+            "numbers in column 'size', so convert durations",
+        ),
+        ({"size": [[1]] * N}, r"numbers in column 'size', text, categories or dates"),
         ({"size": np.inf}, "contains infinity"),
     ],
 )

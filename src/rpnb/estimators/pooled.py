@@ -583,11 +583,12 @@ class PooledClassifier(WeightedStreamClassifier):
         The score is the pool's log odds of one class against another for samples in any
         order, as in `predict`, before they are turned into probabilities. Contributions
         of members are exact. Contributions of features are Shapley values: exact where
-        all sets of the features can be evaluated, up to nine features by default; for
-        more, means over random orders of the features and their reverses, with standard
-        errors. Members whose scores are additive or quadratic in the features have no
-        sampling error. Values always add up, to rounding, to the difference between the
-        score of the sample and that of the background.
+        all sets of the features can be evaluated, up to nine features by default, or
+        five with categories, text or dates; for more, means over random orders of the
+        features and their reverses, with standard errors. Members whose scores are
+        additive or quadratic in the features have no sampling error. Values always add
+        up, to rounding, to the difference between the score of the sample and that of
+        the background.
 
         Parameters
         ----------
@@ -599,8 +600,9 @@ class PooledClassifier(WeightedStreamClassifier):
             Class to compare with; by default the second best of each sample.
         background : array-like of shape (n_background, n_features), optional
             Samples whose values stand for features that are left out, averaged over the
-            samples. By default the mean of each feature by which the model scales. For
-            sparse samples, and for more than 4,096 features, it is zero.
+            samples. By default the mean of each number by which the model scales, with
+            the categories, texts and dates of up to 16 recent samples. For sparse
+            samples, and for more than 4,096 features, it is zero.
         n_evaluations : int, default=512
             Approximate number of evaluations of the model for each sample. Errors fall
             with its square root; at least two orders of the features are evaluated. An

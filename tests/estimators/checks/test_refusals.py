@@ -83,7 +83,7 @@ BAD_ROWS: dict[str, tuple[Any, str]] = {
     "text": (X.astype(str), "not compatible with arrays of bytes/strings"),
     "words among objects": (
         np.array([["a", 1.0, 2.0, 3.0]] * 40, dtype=object),
-        "could not convert string to float: 'a'",
+        r"row 0 has 'a' in column 0 .*could not convert.*categorical_features=\[0\]",
     ),
     "a pandas column of words": (
         FRAME.assign(b="word"),

@@ -26,7 +26,7 @@ BAD_LABELS: dict[str, tuple[Any, str]] = {
     "infinity": (np.where(y == 2, np.inf, y), "Input y contains NaN or infinity"),
     "NaN among words": (
         np.array(["a", np.nan] * 20, dtype=object),
-        "y mixes text and numbers",
+        r"y contains NaN \(row 1\): its label is missing",
     ),
     "NaN among objects": (
         np.array([1.0, np.nan] * 20, dtype=object),

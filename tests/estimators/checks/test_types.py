@@ -33,7 +33,7 @@ def test_rows(rows: Any, message: str) -> None:
         (["a", 1] * 20, "y mixes text and numbers"),
         (("a", 1.5) * 20, "y mixes text and numbers"),
         (["a", True] * 20, "y mixes text and numbers"),
-        (["a", float("nan")] * 20, "y mixes text and numbers"),
+        (["a", float("nan")] * 20, r"y contains NaN \(row 1\): its label is missing"),
         (["a", b"b"] * 20, r"y holds b'b' \(row 1\)"),
         ([HUGE, 1] * 20, "y holds numbers beyond 64 bits"),
     ],

@@ -210,6 +210,25 @@ def test_columns_of_frames_are_explained_as_a_whole() -> None:
     assert f"kind = {frame['kind'][0]}" in steps.names
 
 
+@pytest.mark.parametrize("others", [0, 12])
+def test_a_category_without_information_is_not_a_reason(others: int) -> None:
+    # The mean of its indicators is not a category, and would be a reason by itself.
+    rng = np.random.default_rng(0)
+    n = 1500
+    size = rng.normal(size=n)
+    frame = pd.DataFrame({"size": size, "colour": rng.choice(list("rgb"), n)})
+    for j in range(others):
+        frame[f"noise {j}"] = rng.choice(list("uvwx"), n)
+    y = size + 0.5 * rng.normal(size=n) > 2.0
+    model = PooledClassifier(random_state=0).partial_fit(frame, y)
+    shares = model.feature_importance()
+    assert shares.argmax() == 0
+    assert others or shares[0] > 0.8
+    found = model.explain(frame[:40], label=False, against=True)
+    assert np.abs(found.values[:, 1:].mean(axis=0)).max() < 0.2
+    assert_allclose(found.base + found.values.sum(axis=1), found.score, atol=1e-9)
+
+
 def test_missing_values_are_explained() -> None:
     rows = X.copy()
     rows[::3, 1] = np.nan

@@ -5,7 +5,7 @@ Accepts pandas and polars frames, Arrow tables, and arrays or lists of Python va
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -460,9 +460,18 @@ def _coded(table: _Table, j: int, kind: ColumnKind) -> FloatArray:
         row = _first_bad(table.objects(j), kind)
         value = table.objects(j)[row]
         raise ValueError(
-            f"X must hold {_CONTENT[kind]} in column {name!r}, as when learning began, "
-            f"got {value!r} in row {row}"
+            f"X must hold {_CONTENT[kind]} in column {name!r}, "
+            f"{_reason(value, kind)}, got {value!r:.80} in row {row}"
         ) from error
+
+
+def _reason(value: Any, kind: ColumnKind) -> str:
+    """Return why a value is refused in a column of this kind, and what to do."""
+    if kind != "number" or isinstance(value, str | bytes | date):
+        return "as in the first rows"
+    if isinstance(value, timedelta | np.timedelta64):
+        return "so convert durations, for example to seconds"
+    return "text, categories or dates"
 
 
 def _category_numbers(table: _Table, j: int) -> FloatArray:

@@ -69,6 +69,12 @@ def _check_objects(labels: LabelArray, name: str) -> LabelArray:
     if any(isinstance(label, str) for label in labels):
         if all(isinstance(label, str) for label in labels):
             return labels
+        for row, label in enumerate(labels):
+            if isinstance(label, float) and label != label:
+                raise ValueError(
+                    f"Input {name} contains NaN (row {row}): its label is missing; "
+                    "leave such rows out"
+                )
         raise ValueError(f"Unknown label type: {name} mixes text and numbers")
     numbers = np.array(labels.tolist())
     if numbers.dtype.kind == "O":

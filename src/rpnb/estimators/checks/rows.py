@@ -63,6 +63,9 @@ def check_rows(
             )
         except OverflowError as error:
             raise ValueError(f"X must hold numbers of 64 bits: {error}") from error
+        except ValueError as error:
+            _refuse_text(X, error)
+            raise
         if issparse(rows):
             return _check_sparse(estimator, rows)
         if rows.dtype.kind not in "fiub":
@@ -75,6 +78,28 @@ def check_rows(
     elif rows.dtype.kind == "b":
         rows = rows.astype(np.float64)
     return rows
+
+
+def _refuse_text(X: Any, error: ValueError) -> None:
+    """Raise an error with the position of the first text among numbers."""
+    if not str(error).startswith("could not convert string to float"):
+        return
+    for i, row in enumerate(np.asarray(X, dtype=object)):
+        for j, value in enumerate(row):
+            if isinstance(value, str) and not _is_number(value):
+                raise ValueError(
+                    f"X must hold numbers, but row {i} has {value!r:.60} in column {j} "
+                    f"({error}): PooledClassifier learns categories from a frame, or "
+                    f"with categorical_features=[{j}]"
+                ) from error
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_form(X: Any) -> None:

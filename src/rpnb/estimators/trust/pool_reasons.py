@@ -33,6 +33,8 @@ CONSTANTS = "constants"
 _AT_ONCE, _MOST_DIFFERENT = 256, 4096
 # Number of rows that the scale keeps after the first 256.
 _LAST_ROWS = 64
+# Fewest and most background rows for columns that are not numbers.
+_LEAST_BACKGROUND, _MOST_BACKGROUND = 4, 16
 #: Default number of evaluations per row.
 EVALUATIONS = 512
 
@@ -48,7 +50,7 @@ def explain_pool(
     """Explain rows; the parameters are those of `PooledClassifier.explain`."""
     check_integer("n_evaluations", evaluations, 1)
     rows = model._rows_to_predict(X)
-    given = _background(model, background, sparse=issparse(rows))
+    given = _background(model, background, evaluations, sparse=issparse(rows))
     return _explain(model, rows, label, against, given, evaluations)
 
 
@@ -113,24 +115,28 @@ def pool_importance(model: StreamClassifier, X: Any) -> FloatArray:
             raise ValueError(
                 "X must be given for hashed features: the model keeps no samples"
             )
-        scale = model._state.scale
-        seen = int(scale.seen[0])
-        rows = scale.rows[: seen if seen <= scale.rows.shape[0] else _LAST_ROWS]
+        rows = _kept_rows(model._state)
     else:
         rows = model._rows_to_predict(X)
-    given = _background(model, None, sparse=issparse(rows))
+    given = _background(model, None, EVALUATIONS, sparse=issparse(rows))
     found = _explain(model, rows, None, None, given, EVALUATIONS)
     return shares(np.asarray(abs(found.values).sum(axis=0)).ravel())
 
 
+def _kept_rows(state: PooledModel) -> FloatArray:
+    """Return the rows that the scale keeps, as features of the learner."""
+    seen, rows = int(state.scale.seen[0]), state.scale.rows
+    return rows[: seen if seen <= rows.shape[0] else _LAST_ROWS]
+
+
 def _background(
-    model: StreamClassifier, given: Any, *, sparse: bool
+    model: StreamClassifier, given: Any, evaluations: int, *, sparse: bool
 ) -> FloatArray | None:
     """Return the background rows (k, p); None where it is zero."""
     if given is None:
         if sparse or model._state.places.shape[0] > 0:
             return None
-        return model._state.scale.mean[None, :].copy()
+        return _usual_background(model, evaluations)
     if sparse:
         raise ValueError(
             "background must be None for sparse rows: absent features are zero there"
@@ -139,6 +145,26 @@ def _background(
     if issparse(rows):
         raise ValueError("background must be dense for dense rows, got sparse rows")
     return np.asarray(rows, dtype=np.float64)
+
+
+def _usual_background(model: StreamClassifier, evaluations: int) -> FloatArray:
+    """Return rows of the means of numbers, and of recent values of other columns.
+
+    The mean of the features of a category, text or date is not a possible value: a row
+    with a third of each of three categories has none of them, and its score differs
+    from that of every row, whatever the category tells about the class.
+    """
+    mean: FloatArray = model._state.scale.mean[None, :].copy()
+    owners, rows = _owners(model), _kept_rows(model._state)
+    if owners is None or rows.shape[0] == 0:
+        return mean
+    numbers = np.array([kind == "number" for kind in model._columns.kinds])
+    if numbers.all():
+        return mean
+    k = evaluations // (2 * numbers.shape[0])
+    k = min(max(k, _LEAST_BACKGROUND), _MOST_BACKGROUND, rows.shape[0])
+    chosen = rows[np.linspace(0, rows.shape[0] - 1, k).round().astype(np.int64)]
+    return np.where(numbers[owners], mean, chosen)
 
 
 def _owners(model: StreamClassifier) -> IntArray | None:
