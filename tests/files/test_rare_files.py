@@ -125,7 +125,8 @@ def test_separators_of_thousands_may_come_late(tmp_path: Path) -> None:
 
 def test_headers() -> None:
     def header(head: bytes, named: bool = True) -> Any:
-        return read_header("f", head, ",", named)
+        found = read_header("f", head, ",", named)
+        return found.names, found.rest
 
     assert header(b"a, b ,c\r\n1,2,3\n") == (["a", "b", "c"], b"1,2,3\n")
     assert header(b'"a\nb",c\n1,2\n') == (["a\nb", "c"], b"1,2\n")

@@ -38,7 +38,7 @@ def test_sorted_iris(rpnb: Run, python: Python, tmp_path: Path) -> None:
     sklearn_table("iris", tmp_path / "iris.csv")
     said = rpnb("run", "iris.csv", "--target", "label", "--model", "PA")
     assert "does not beat “same as last”" in said.stdout
-    assert "try `rpnb fit`, or --shuffle 1" in said.stdout
+    assert "use `rpnb fit`, or --shuffle 1" in said.stdout
     found = rpnb("run", "iris.csv", "--target", -1, "--shuffle", 1, "--json")
     assert json.loads(found.stdout)["learners"][0]["name"] == "Pooled"
     assert json.loads(found.stdout)["learners"][0]["error"] < 0.15

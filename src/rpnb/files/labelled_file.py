@@ -224,6 +224,8 @@ class LabelledFile:
         kind: str | None = None,
         state: Mapping[str, Any] | None = None,
     ) -> None:
+        if path == "":
+            raise FileError("the name of the file is empty")
         if path != STANDARD_INPUT and not Path(path).exists():
             raise FileError(f"{path}: there is no such file{_near(Path(path))}")
         if path != STANDARD_INPUT and Path(path).is_dir():

@@ -44,8 +44,20 @@ def typed(option: str, *values: str) -> str:
 
     >>> typed("--drop", "unit price", "size")
     "--drop 'unit price' size"
+    >>> typed("--drop", "-x", "size")
+    '--drop=-x --drop size'
     """
-    return shlex.join([option, *values])
+    return shlex.join(words_of(option, values))
+
+
+def words_of(option: str, values: Sequence[str]) -> list[str]:
+    """Return an option that takes several values as words of a command line.
+
+    A value that begins with a minus would be taken for an option itself.
+    """
+    signed = [f"{option}={value}" for value in values if value.startswith("-")]
+    others = [value for value in values if not value.startswith("-")]
+    return [*signed, *([option, *others] if others else [])]
 
 
 def join_problems(name: str, problems: Sequence[FileError]) -> FileError:

@@ -429,7 +429,8 @@ def _provenance(evaluation: Evaluation, facts: RunFacts, command: str) -> Html:
         found["Numeric columns"] = ", ".join((*shown, *rest))
     if facts.categories:
         found["Categorical columns"] = ", ".join(
-            f"{name} ({count} values)" for name, count in facts.categories.items()
+            f"{name} ({count:,} {'value' if count == 1 else 'values'})"
+            for name, count in facts.categories.items()
         )
     if facts.texts:
         found["Text columns"] = ", ".join(facts.texts)

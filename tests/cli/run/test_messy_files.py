@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_one_message_has_all_problems_and_a_command_that_works(
     assert found["columns"]["dates"] == ([] if model == "PA" else ["when"])
     assert list(found["columns"]["dropped"]) == more
     assert (found["rows"], found["unlabelled"]) == (117, 3)
-    assert "'-' means missing" in " ".join(found["notes"])
+    assert "'-' means a missing value" in " ".join(found["notes"])
 
 
 @pytest.mark.parametrize("model", ["Pooled", "PA"])
@@ -400,3 +401,180 @@ def test_a_missing_file_is_answered_with_similar_names(
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
+
+
+def table(path: Path, cells: Sequence[str], column: str = "size") -> None:
+    """Write 120 rows, with these cells in turn in a column, beside a useful one."""
+    lines = [
+        f"{cells[i % len(cells)]},{i % 10},{'uvw'[i % 3]},{'pq'[i % 10 > 4]}"
+        for i in range(120)
+    ]
+    head = f"{column},x,word,label"
+    path.write_text("\n".join([head, *lines, ""]))
+
+
+@pytest.mark.parametrize("word", ["*", "#DIV/0!", "#N/A!", "---", "(blank)", "<none>"])
+def test_signs_among_numbers_may_be_missing_values(
+    word: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    table(tmp_path / "t.csv", ["1.5", "2", "3.25", word, "4", "5.5"])
+    words = ["run", str(tmp_path / "t.csv"), "--target", "label", "--json"]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    option = shlex.split(said.split("a missing value, use ")[1].split(";")[0])
+    assert main([*words, *option]) == 0
+    assert "size" in json.loads(capsys.readouterr().out)["columns"]["numbers"]
+
+
+def test_a_proposed_option_may_name_a_column_with_a_minus(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "t.csv", [f"{1 + i}.2.2020" for i in range(28)], "-when")
+    lines = (tmp_path / "t.csv").read_text().replace(",0,", ",oops,").splitlines()
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    assert main(["run", "t.csv", "--target", "label", "--json"]) == 2
+    suggested = capsys.readouterr().err.split("Try: rpnb ")[1]
+    assert "--drop=-when" in suggested
+    assert main(shlex.split(suggested)) == 0
+    assert json.loads(capsys.readouterr().out)["columns"]["numbers"] == ["x"]
+
+
+@pytest.mark.parametrize("blank", ['""', "  ", '" "', "-", " NA "])
+@pytest.mark.parametrize("late", [False, True])
+def test_blank_cells_are_missing_values(
+    blank: str, late: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    plain = "".join(f"{i % 7}.5,uv,{'pq'[i % 7 > 3]}\n" for i in range(400))
+    some = f'{blank},uv,p\n1.5,"",q\n2.5,  ,q\n'
+    many = plain * (400 if late else 1)
+    path.write_text("x,word,label\n" + (many + some if late else some + many))
+    words = ["run", str(path), "--target", "label", "--json", "--model", "PA"]
+    assert main([*words, "--missing", "mean"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["columns"]["numbers"] == ["x"]
+    assert found["columns"]["categories"] == {"word": 2}  # uv, and a missing value
+
+
+def test_spaces_around_categories_are_removed_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    lines = [f"{i % 7},{'uv'[i % 2]}{' ' * (i % 3)},{'pq'[i % 2]}" for i in range(90)]
+    path.write_text("\n".join(["x,word,label", *lines, ""]))
+    for model in ("PA", "Pooled"):
+        assert main(["run", str(path), "--target", "label", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["columns"]["categories"] == {"word": 2}, model
+        assert "spaces around values in column word are removed" in found["notes"]
+
+
+def test_a_target_that_two_columns_have_as_name_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("y,x,y\n" + "1,2,a\n3,4,b\n" * 20)
+    assert main(["run", str(path), "--target", "y"]) == 2
+    said = capsys.readouterr().err
+    assert "2 columns have the name 'y'" in said
+    assert "--target 1 or --target 3" in said
+    assert main(["run", str(path), "--target", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["columns"]["numbers"] == ["y", "x"]
+
+
+def test_a_title_with_as_many_delimiters_is_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("Report,,\nby hand,,\nx,z,label\n" + "1,2,a\n3,4,b\n" * 20)
+    words = ["run", str(path), "--target", "label", "--json"]
+    assert main(words) == 2
+    assert "line 3; use --skip-rows 2" in capsys.readouterr().err
+    assert main([*words, "--skip-rows", "2"]) == 0
+    # A target that is a value is not the header.
+    assert main(["run", str(path), "--target", "a", "--json"]) == 2
+    assert "there is no column 'a'" in capsys.readouterr().err
+
+
+def test_a_file_without_a_header_is_answered_with_no_header(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("1.5,-2,a\n" + "1.25,2,a\n3.5,4,b\n" * 20)
+    assert main(["run", str(path), "--target", "label"]) == 2
+    said = capsys.readouterr().err
+    assert "there is no column 'label'" in said
+    assert "use --no-header and give --target a number" in said
+    assert main(["run", str(path), "--target", "3", "--no-header", "--json"]) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"x":{"0":1.5,"1":2},"label":{"0":"a","1":"b"}}',
+        '{"x":[1.5,2],"label":["a","b"]}',
+        '{"info":{"by":"hand"},"rows":[{"x":1,"label":"a"}]}',
+        '{\n "x": 1,\n "label": "a"\n}',
+    ],
+)
+def test_one_object_for_all_rows_is_answered_with_the_form_that_is_read(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.json").write_text(text)
+    assert main(["run", str(tmp_path / "t.json"), "--target", "label"]) == 2
+    said = capsys.readouterr().err
+    assert "rpnb reads one object per row" in said
+    assert "orient='records'" in said
+
+
+def test_nested_rows_may_be_the_only_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.json").write_text('{"size":{"w":1.5},"is":{"label":"a"}}\n')
+    words = ["run", str(tmp_path / "t.json"), "--target", "is.label", "--json"]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["columns"]["numbers"] == ["size.w"]
+
+
+def test_a_target_that_cannot_hold_labels_is_not_dropped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = '{"x":[1],"z":1,"y":["a"]}\n' * 3
+    (tmp_path / "t.jsonl").write_text(rows)
+    assert main(["run", str(tmp_path / "t.jsonl"), "--target", "y"]) == 2
+    said = capsys.readouterr().err
+    assert "column y: contains values of type list" in said
+    assert "but labels are text" in said
+    assert said.rstrip().endswith("--drop x")
+
+
+def test_labels_that_differ_in_case_are_pointed_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    lines = [f"{i % 7},{['yes', 'Yes', 'no'][i % 3]}" for i in range(90)]
+    path.write_text("\n".join(["x,label", *lines, ""]))
+    assert main(["run", str(path), "--target", "label"]) == 0
+    said = capsys.readouterr().out
+    assert "The labels 'yes' and 'Yes' differ only in case" in said
+
+
+def test_a_row_that_ends_with_a_delimiter_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x,label\n" + "1,a,\n2,b,\n" * 20)
+    assert main(["run", str(path), "--target", "label"]) == 2
+    said = capsys.readouterr().err
+    assert "row 1: 3 columns, expected 2; the row ends with a delimiter" in said
+
+
+def test_an_empty_name_is_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "", "--target", "label"]) == 2
+    assert "the name of the file is empty" in capsys.readouterr().err

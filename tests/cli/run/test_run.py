@@ -340,8 +340,11 @@ def test_a_learner_that_learned_nothing_gets_advice(
     assert main(words) == 0
     said = capsys.readouterr().out
     assert (
-        "PA does not beat “same as last” (0.0200): try `rpnb fit`, or --shuffle" in said
+        "PA does not beat “same as last” (error 0.0200). The rows are sorted by label"
+        in said
     )
+    assert "use `rpnb fit`, or --shuffle 1, if their order has no meaning" in said
+    assert "informative columns" not in said
     assert main([*words, "--shuffle", "1"]) == 0
     assert "--shuffle" not in capsys.readouterr().out
 

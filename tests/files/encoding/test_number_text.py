@@ -51,7 +51,8 @@ def test_both_ways_of_matching_agree(text: str) -> None:
     for signs in NOTATIONS:
         notation = Notation(*signs)
         found = notation.fits(pa.array([text])).to_pylist()[0]
-        assert found == notation.matches(text)
+        assert bool(found) == notation.matches(text)
+        assert (found is None) == (text.strip() == "")  # missing
         if found:
             value = notation.parse(pa.array([text])).to_pylist()[0]
             assert isinstance(value, float)

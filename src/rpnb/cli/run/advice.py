@@ -26,7 +26,10 @@ def column_lines(facts: RunFacts) -> list[str]:
     if facts.numbers:
         lines.append(f"numbers     {_listed(facts.numbers)}")
     if facts.categories:
-        named = [f"{name} ({count} values)" for name, count in facts.categories.items()]
+        named = [
+            f"{name} ({count:,} {'value' if count == 1 else 'values'})"
+            for name, count in facts.categories.items()
+        ]
         lines.append(f"categories  {_listed(named)}")
     if facts.texts:
         lines.append(f"text        {_listed(facts.texts)}")
@@ -84,13 +87,45 @@ def advice(evaluation: Evaluation, facts: RunFacts) -> list[str]:
     if behind:
         names = listed([each.name for each in behind])
         verb = "does" if len(behind) == 1 else "do"
-        figure = f"balanced error {measure(best):.4f}" if facts.weighted else ""
-        ideas = _ideas(evaluation, facts, behind, all_behind=behind == learners)
-        said.append(
-            f"{names} {verb} not beat “{best.name}” "
-            f"({figure or format(measure(best), '.4f')}): try {'; '.join(ideas)}."
-        )
+        figure = f"{'balanced ' if facts.weighted else ''}error {measure(best):.4f}"
+        said.append(f"{names} {verb} not beat “{best.name}” ({figure}). ")
+        if facts.order == "file" and _is_sorted(evaluation):
+            said[-1] += (
+                "The rows are sorted by label, so the next label is almost always the "
+                "last one: use `rpnb fit`, or --shuffle 1, if their order has no "
+                "meaning."
+            )
+        else:
+            ideas = _ideas(evaluation, facts, behind, all_behind=behind == learners)
+            said[-1] += f"Try {_alternatives(ideas)}."
+    said += _on_similar_labels(evaluation)
     return said + _on_rare_classes(evaluation, facts)
+
+
+def _alternatives(ideas: Sequence[str]) -> str:
+    """Return ideas as a list in a sentence.
+
+    >>> [_alternatives(each) for each in (["a"], ["a", "b"], ["a, if b", "c", "d"])]
+    ['a', 'a or b', 'a, if b; c; or d']
+    """
+    sign = ";" if any("," in each for each in ideas) else ","
+    if len(ideas) < 3 and sign == ",":
+        return " or ".join(ideas)
+    return f"{sign} ".join([*ideas[:-1], f"or {ideas[-1]}"])
+
+
+def _on_similar_labels(evaluation: Evaluation) -> list[str]:
+    """Return a sentence on labels that differ only in case, if there are any."""
+    alike: dict[str, list[str]] = {}
+    for label in evaluation.labels.labels:
+        if isinstance(label, str):
+            alike.setdefault(label.casefold(), []).append(label)
+    found = [each for each in alike.values() if len(each) > 1]
+    if not found:
+        return []
+    names = listed([repr(label) for label in found[0]])
+    which = "The labels" if len(found) == 1 else "Labels such as"
+    return [f"{which} {names} differ only in case, and are different classes."]
 
 
 def _error(each: Participant) -> float:
@@ -134,17 +169,13 @@ def _ideas(
 ) -> list[str]:
     """Return what may help, the most likely first."""
     ideas = []
-    if facts.order == "file" and _is_sorted(evaluation):
+    if facts.order == "file" and _change_ratio(evaluation) < _RUNS:
         ideas.append(
-            "`rpnb fit`, or --shuffle 1: the rows are sorted by label, so that no "
-            "learner can expect the next one"
+            "`rpnb fit`, or --shuffle 1, if the order of the rows has no meaning (the "
+            "labels are autocorrelated)"
         )
-    elif facts.order == "file" and _change_ratio(evaluation) < _RUNS:
-        ideas.append(
-            "`rpnb fit`, or --shuffle 1, if the order of the rows has no meaning: the "
-            "labels are autocorrelated"
-        )
-    if {each.name for each in behind} & set(facts.sensitive):
+    unscaled = any("Try --scale" in each for each in facts.advice)
+    if not unscaled and {each.name for each in behind} & set(facts.sensitive):
         ideas.append("--scale, if columns differ in size")
     if evaluation.rows < _FEW * len(evaluation.labels):
         ideas.append("more rows")

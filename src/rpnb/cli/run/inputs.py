@@ -15,6 +15,7 @@ from rpnb.estimators.registry import ALIASES, DEFAULT
 from rpnb.files import FileError, LabelledArrays, LabelledFile, ReadOptions
 from rpnb.files.encoding.column_encoder import ColumnEncoder
 from rpnb.files.formats.dialect import DELIMITERS
+from rpnb.files.reading import words_of
 from rpnb.preprocessing import StreamPipeline
 
 #: The entry of a model file that describes labels and categories.
@@ -50,7 +51,7 @@ def explained(error: FileError, command_line: str) -> CommandError:
     more = []
     for option, values in words.items():
         if option in ("--drop", "--as-category", "--na"):
-            more += [option, *values]
+            more += words_of(option, values)
         else:
             more += [word for value in values for word in (option, value)]
     return CommandError(f"{error}\nTry: {command_line} {shlex.join(more)}")
@@ -257,7 +258,7 @@ def file_words(arguments: argparse.Namespace) -> list[str]:
         for column, sign in signs:
             words += [option, sign if column is None else f"{column}={sign}"]
     words += ["--no-header"] if arguments.no_header else []
-    return words + (["--na", *arguments.na] if arguments.na else [])
+    return words + words_of("--na", arguments.na)
 
 
 def _is_dataset(arguments: argparse.Namespace, name: str) -> bool:

@@ -155,10 +155,11 @@ def _usual_background(model: StreamClassifier, evaluations: int) -> FloatArray:
     from that of every row, whatever the category tells about the class.
     """
     mean: FloatArray = model._state.scale.mean[None, :].copy()
-    owners, rows = _owners(model), _kept_rows(model._state)
-    if owners is None or rows.shape[0] == 0:
+    columns, owners = model._columns, _owners(model)
+    rows = _kept_rows(model._state)
+    if columns is None or owners is None or rows.shape[0] == 0:
         return mean
-    numbers = np.array([kind == "number" for kind in model._columns.kinds])
+    numbers = np.array([kind == "number" for kind in columns.kinds])
     if numbers.all():
         return mean
     k = evaluations // (2 * numbers.shape[0])

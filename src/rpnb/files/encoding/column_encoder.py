@@ -7,6 +7,7 @@ another run can resume from there.
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -20,8 +21,8 @@ from rpnb.core.columns.coding import (
     date_numbers,
     text_numbers,
 )
-from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.files.encoding.number_text import Notation
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.files.encoding.number_text import PERHAPS_MISSING, Notation
 from rpnb.files.encoding.targets import Targets
 from rpnb.files.encoding.text_columns import ISO_DATE, is_word, refused_number
 from rpnb.files.formats.arrow_arrays import as_array, is_text
@@ -187,6 +188,8 @@ class ColumnEncoder:
         if is_text(values.type):
             values = values.cast(pa.string())
             notation = self._options.notations.get(column, self._notation)
+            if self._na:  # whether the first rows have them or not
+                notation = replace(notation, missing=tuple(PERHAPS_MISSING))
             fits = notation.fits(values).fill_null(True)
             if fits.true_count != len(fits):
                 at = int(np.argmin(as_array(fits)))
@@ -219,13 +222,17 @@ class ColumnEncoder:
                 index.of_codes(codes, listed)
                 named = [value or "missing" for value in listed]
                 self.category_names.update(zip(numbers.tolist(), named, strict=True))
-            if values.null_count and self._options.missing == "keep":
+            if listed and listed[-1] == NO_VALUE and self._options.missing == "keep":
                 numbers[-1] = np.nan
             return numbers[codes][:, None]
-        if values.null_count and self._options.missing == "refuse":
-            self._refuse_missing(column, values, rows)
         import pyarrow as pa
+        import pyarrow.compute as pc
 
+        if is_text(values.type):
+            values = pc.utf8_trim_whitespace(values)
+            values = pc.if_else(pc.equal(values, ""), None, values)
+        if values.null_count and self._options.missing == "refuse":
+            self._refuse_missing(column, as_array(values.is_null()), rows)
         if kind == "text":
             return text_numbers(values.cast(pa.string()).to_pylist())
         return date_numbers(self._times(column, values, rows))
@@ -285,22 +292,29 @@ class ColumnEncoder:
     def _listed(
         self, column: str, values: "pa.Array", rows: IntArray
     ) -> tuple[IntArray, list[str]]:
-        """Return the position of each row's value in a list of values, and the list."""
+        """Return the position of each row's value in a list of values, and the list.
+
+        Spaces around values are removed. Missing values, and blank ones, are last in
+        the list.
+        """
         import pyarrow as pa
 
         if not pa.types.is_dictionary(values.type):
             if not is_text(values.type):
                 values = values.cast(pa.string())
             values = values.dictionary_encode()
-        listed = [str(value) for value in values.dictionary.to_pylist()]
-        if values.null_count:
+        listed = [str(value).strip() for value in values.dictionary.to_pylist()]
+        none = len(listed)
+        codes = as_array(values.indices.cast(pa.int64()).fill_null(none))
+        if NO_VALUE in listed:
+            blank = np.array([value == NO_VALUE for value in [*listed, NO_VALUE]])
+            codes = np.where(blank[codes], none, codes)
+        missing = codes == none
+        if missing.any():
             if self._options.missing == "refuse":
-                self._refuse_missing(column, values, rows)
+                self._refuse_missing(column, missing, rows)
             listed.append(NO_VALUE)
-            values = values.indices.fill_null(len(listed) - 1)
-        else:
-            values = values.indices
-        return as_array(values), listed
+        return codes, listed
 
     def number_categories(
         self, column: str, index: LabelIndex, values: "pa.Array", rows: IntArray
@@ -333,10 +347,8 @@ class ColumnEncoder:
             )
 
     def _refuse_missing(
-        self, column: str, values: "pa.Array", rows: IntArray
+        self, column: str, missing: BoolArray, rows: IntArray
     ) -> NoReturn:
-        indices = getattr(values, "indices", values)
-        missing = as_array(indices.is_null())
         row = rows[int(np.argmax(missing))]
         raise FileError(
             f"{self.name}, row {row}, column {column}: the value is missing; use "

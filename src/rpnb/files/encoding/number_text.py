@@ -177,20 +177,18 @@ class Notation:
         return re.compile(pattern, re.ASCII)
 
     def fits(self, values: "pa.Array") -> "pa.Array":
-        """Return whether each text is a number in this notation; None if missing."""
+        """Return whether each text is a number; None if it is missing or blank."""
         from pyarrow import compute
 
         return compute.match_substring_regex(self._there(values), self.pattern)
 
     def _there(self, values: "pa.Array") -> "pa.Array":
-        """Return texts with null for those that mean a missing value."""
-        if not self.missing:
-            return values
+        """Return texts with null for those that mean a missing value, or are blank."""
         import pyarrow as pa
         from pyarrow import compute
 
         trimmed = compute.utf8_trim_whitespace(values)
-        gone = compute.is_in(trimmed, value_set=pa.array(self.missing))
+        gone = compute.is_in(trimmed, value_set=pa.array(["", *self.missing]))
         return compute.if_else(gone, pa.scalar(None, values.type), values)
 
     def parse(self, values: "pa.Array") -> "pa.Array":

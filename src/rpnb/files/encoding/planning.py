@@ -79,7 +79,14 @@ def plan_columns(
         try:
             kind = kind_of(name, field, native=native)
         except FileError as problem:
-            problems.append(problem)
+            problems.append(
+                FileError(
+                    f"{name}, column {field.name}: contains values of type "
+                    f"{field.type}, but labels are text, whole numbers or booleans"
+                )
+                if field.name == options.target
+                else problem
+            )
             continue
         if field.name == options.target:
             continue
@@ -127,6 +134,14 @@ def plan_columns(
         )
     if options.target in first and _has_blank_ends(first[options.target]):
         notes.append(f"spaces around labels in column {options.target} are removed")
+    blank = [
+        column
+        for column, kind in kinds.items()
+        if kind == "category" and column in first and _has_blank_ends(first[column])
+    ]
+    if blank:
+        what = "column" if len(blank) == 1 else "columns"
+        notes.append(f"spaces around values in {what} {shown_names(blank)} are removed")
     return ColumnPlan(
         options=replace(options, notations=notations),
         kinds=kinds,
@@ -187,13 +202,13 @@ def _missing_values(name: str, column: str | None) -> list[FileError]:
     ]
 
 
-def _has_blank_ends(labels: "pa.ChunkedArray") -> bool:
-    """Return whether some labels begin or end with spaces."""
-    if not is_text(labels.type):
+def _has_blank_ends(values: "pa.ChunkedArray") -> bool:
+    """Return whether some values begin or end with spaces, and are not blank."""
+    if not is_text(values.type):
         return False
     return any(
-        value is not None and value != value.strip()
-        for value in labels.unique().to_pylist()
+        value is not None and value != value.strip() != ""
+        for value in values.unique().to_pylist()
     )
 
 

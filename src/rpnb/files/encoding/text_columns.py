@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 # Largest number of rows to examine.
 _EXAMINED = 20_000
-# A word that may stand for a missing number; of so many, at most, in a column.
-_WORD, _WORDS = re.compile(r"[^\W\d_][^\d\n]{0,39}"), 3
+# A text that may stand for a missing number, an error of Excel among them; of so many,
+# at most, in a column.
+_WORD, _WORDS = re.compile(r"[^\d\n]{1,40}|#[A-Z]+/?[A-Z0]*[!?]?"), 3
 # So many numbers with a unit may be names of categories.
 _FEW = 20
 # So many values, and more than this share of them different, are free text.
@@ -79,8 +80,10 @@ def examine_text(
         unless `native`, dates or free text.
     """
     import pyarrow as pa
+    from pyarrow import compute
 
-    values = values.slice(0, _EXAMINED).cast(pa.string())
+    values = compute.utf8_trim_whitespace(values.slice(0, _EXAMINED).cast(pa.string()))
+    values = compute.if_else(compute.equal(values, ""), None, values)
     listed = values.value_counts().to_pylist()
     counts = {
         each["values"]: each["counts"] for each in listed if each["values"] is not None
@@ -292,9 +295,14 @@ def _with_missing(
     if not all(is_plain_number(v) or notation.matches(v) for v in numbers):
         return None
     texts = tuple(sorted({v.strip() for v in gone}))
-    shown = ", ".join(map(repr, texts))
-    note = f"column {column} is read as numbers; {shown} means missing"
+    note = f"column {column} is read as numbers; {_meaning_missing(texts)}"
     return ExaminedText("number", note, replace(notation, missing=texts))
+
+
+def _meaning_missing(texts: Sequence[str]) -> str:
+    """Return the part of a note about texts that mean a missing value."""
+    shown = ", ".join(map(repr, texts))
+    return f"{shown} {'means' if len(texts) == 1 else 'mean'} a missing value"
 
 
 def _with_unit(
@@ -353,7 +361,7 @@ def _with_unit(
     unit, texts = units.pop(), tuple(sorted({v.strip() for v in gone}))
     note = f"column {column} is read as numbers in {unit}"
     if texts:
-        note += f"; {', '.join(map(repr, texts))} is taken as missing"
+        note += f"; {_meaning_missing(texts)}"
     return ExaminedText("number", note, replace(notation, unit=unit, missing=texts))
 
 

@@ -6,14 +6,20 @@ If pyarrow refuses a block, a slower second pass finds the row and the column.
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from rpnb.files.encoding.number_text import Notation, is_plain_number
-from rpnb.files.encoding.planning import plan_columns
+from rpnb.files.encoding.number_text import (
+    PERHAPS_MISSING,
+    Notation,
+    is_plain_number,
+)
+from rpnb.files.encoding.planning import find_column, no_such_column, plan_columns
 from rpnb.files.encoding.text_columns import is_word, refused_number
 from rpnb.files.formats.arrow_arrays import one_line, read_as, require_pyarrow
 from rpnb.files.formats.dialect import (
+    Header,
     cells_of,
     comment_pattern,
     comment_sign,
@@ -32,6 +38,8 @@ if TYPE_CHECKING:
 
 #: Texts that mean a missing value if they are not in quotation marks.
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "<NA>")
+# Blank cells of up to this width are missing values.
+_WIDEST_BLANK = 32
 # A line that no text file contains.
 _END = "\x00"
 
@@ -62,9 +70,11 @@ class Delimited(TextFile):
 
     def _plan(self, head: bytes, delimiter: str, options: ReadOptions) -> bytes:
         """Determine the kinds of the columns; return the bytes after the header."""
-        names, rest = read_header(self.name, head, delimiter, options.header)
+        header = read_header(self.name, head, delimiter, options.header)
+        names, rest = header.names, header.rest
         if options.header:
-            self.notes += [*_repeated_names(names), *_names_like_data(names)]
+            self._check_target(header, options)
+            self.notes += [*_repeated_names(header), *_names_like_data(names)]
         notation = Notation(options.decimal, options.thousands)
         self._reading = BlockReader(
             self.name, names, delimiter, '"', notation, options.na
@@ -77,6 +87,25 @@ class Delimited(TextFile):
         self.plan = plan_columns(self.name, table.schema, options, table, na=True)
         self._reading.fix(table.schema, self.plan)
         return rest
+
+    def _check_target(self, header: Header, options: ReadOptions) -> None:
+        """Refuse a target that two columns have as name, or no column of data."""
+        if not options.labelled or options.target is None:
+            return
+        target = options.target
+        places = [j for j, each in enumerate(header.written, 1) if each == target]
+        if len(places) > 1:
+            numbers = " or ".join(f"--target {place}" for place in places)
+            raise FileError(
+                f"{self.name}: {len(places)} columns have the name {target!r}; name "
+                f"the one with the labels by its number: {numbers}"
+            )
+        like_data = _names_like_data(header.names)
+        if like_data and find_column(target, header.names) is None:
+            raise FileError(
+                f"{self.name}: {no_such_column(target, header.names)}; {like_data[0]} "
+                "and give --target a number"
+            )
 
     def _refuse_preamble(self, head: bytes, options: ReadOptions) -> None:
         """Refuse lines before a table; the error also names problems of the table."""
@@ -134,14 +163,10 @@ class Delimited(TextFile):
         return complete
 
 
-def _repeated_names(names: Sequence[str]) -> list[str]:
+def _repeated_names(header: Header) -> list[str]:
     """Return a note on repeated names in the header, which were numbered."""
-    there = set(names)
-    again = [
-        name
-        for name in names
-        if (found := re.fullmatch(r"(.+)\.\d+", name)) and found[1] in there
-    ]
+    pairs = zip(header.names, header.written, strict=True)
+    again = [name for name, written in pairs if name != written != ""]
     if not again:
         return []
     shown = ", ".join(again[:5]) + (", …" if len(again) > 5 else "")
@@ -157,6 +182,17 @@ def _names_like_data(names: Sequence[str]) -> list[str]:
         f"column names such as {found[0]} look like data; if the file has no header, "
         "use --no-header"
     ]
+
+
+def _with_spaces(missing: Sequence[str]) -> list[str]:
+    """Return texts for missing values as cells may have them.
+
+    pyarrow compares cells as they are written, so blanks are listed, and texts with a
+    space before or after them, as in files whose delimiter is followed by one.
+    """
+    blank = [" " * width for width in range(1, _WIDEST_BLANK + 1)]
+    texts = [f"{a}{each}{b}" for each in missing for a in ("", " ") for b in ("", " ")]
+    return list(dict.fromkeys([*texts, *blank]))
 
 
 class BlockReader:
@@ -213,11 +249,18 @@ class BlockReader:
         batches = table.to_batches()
         return batches[0] if batches else None
 
-    def _parse(self, block: bytes, row: int) -> Any:
-        """Return the rows of a block as a table; an error names row and column."""
+    def _parse(self, block: bytes, row: int, *, text_numbers: bool = False) -> Any:
+        """Return the rows of a block as a table; an error names row and column.
+
+        With `text_numbers`, numbers are returned as text.
+        """
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
+        types = self._types
+        if text_numbers:
+            floats = {n for n, kind in types.items() if pa.types.is_floating(kind)}
+            types = types | dict.fromkeys(floats, pa.string())
         quote = self._quote.encode()
         if quote in block and block.count(quote) % 2:
             self._refuse_open_quote(block, row)
@@ -233,18 +276,44 @@ class BlockReader:
                     newlines_in_values=True,
                 ),
                 convert_options=arrow_csv.ConvertOptions(
-                    column_types=self._types or None,
+                    column_types=types or None,
                     include_columns=self._wanted or None,
-                    null_values=self._missing,
+                    null_values=_with_spaces(self._missing),
                     strings_can_be_null=True,
                     quoted_strings_can_be_null=False,
                     decimal_point=self._notation.decimal,
                 ),
             )
         except pa.ArrowException as error:
+            table = None if text_numbers else self._parse_as_text(block, row)
+            if table is not None:
+                return table
             fault = self._fault(block, row)
             reason = fault or f"{self._name}, row {row} or after: {one_line(error)}"
             raise FileError(reason) from error
+
+    def _parse_as_text(self, block: bytes, row: int) -> Any:
+        """Return the rows of a block whose numbers pyarrow does not read as such.
+
+        Among these are blank cells in quotation marks, and numbers with a currency.
+        Returns None if there are other cells in a column of numbers.
+        """
+        from pyarrow import compute as pc
+        from pyarrow import types
+
+        numbers = [n for n, kind in self._types.items() if types.is_floating(kind)]
+        if not numbers or self._fault(block, row) is not None:
+            return None
+        table = self._parse(block, row, text_numbers=True)
+        missing = tuple({*self._missing, *PERHAPS_MISSING})
+        notation = replace(self._notation, missing=missing)
+        for name in numbers:
+            place = table.schema.get_field_index(name)
+            values = table.column(place).combine_chunks()
+            if not pc.all(notation.fits(values)).as_py():
+                return None
+            table = table.set_column(place, name, notation.parse(values))
+        return table
 
     def _refuse_open_quote(self, block: bytes, row: int) -> None:
         """Refuse a block that ends inside quotation marks."""
@@ -285,9 +354,11 @@ class BlockReader:
     ) -> str | None:
         """Return a message on the first fault of a row; None if it has none."""
         if len(cells) != len(self._names):
+            more = len(cells) == len(self._names) + 1 and not cells[-1].strip()
             return (
                 f"{self._name}, row {row}: {len(cells)} columns, expected "
                 f"{len(self._names)}"
+                + ("; the row ends with a delimiter" if more else "")
             )
         for j, cell in enumerate(cells):
             if "\N{REPLACEMENT CHARACTER}" in cell:
@@ -297,10 +368,18 @@ class BlockReader:
                 )
         for j, name in numbers:
             cell = cells[j].strip()
-            plain = cell.replace(self._notation.decimal, ".")
-            if cell not in self._missing and not is_plain_number(plain):
-                word = [cell] if is_word(cell) else []
+            if not self._is_number(cell):
                 return refused_number(
-                    self._name, row, name, cell, na=word, known=self._known
+                    *(self._name, row, name, cell),
+                    decimal=self._notation.decimal,
+                    na=[cell] if is_word(cell) else [],
+                    known=self._known,
                 )
         return None
+
+    def _is_number(self, cell: str) -> bool:
+        """Return whether a cell is a number, or means a missing one."""
+        if cell in self._missing or cell in PERHAPS_MISSING:
+            return True
+        plain = self._notation.decimal == "." and is_plain_number(cell)
+        return plain or self._notation.matches(cell)

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from rpnb.files.encoding.number_text import is_plain_number
 from rpnb.files.encoding.planning import UNNAMED, find_column
@@ -147,9 +148,9 @@ def find_table(
     """Return the number of lines before a table, and the table's delimiter.
 
     A table begins with the line from which on all examined lines have the same number
-    of columns, at least two. If the first line has several columns as well, though
-    another number of them, then the table's first line must name the target. Returns
-    None if the table begins with the first line, or if there is no such line.
+    of columns, at least two. If the first line has several columns as well, then the
+    table's first line must name the target, and the first line must not. Returns None
+    if the table begins with the first line, or if there is no such line.
     """
     if skip_to_header(head)[1] is not None:
         return None
@@ -159,11 +160,13 @@ def find_table(
         cells = [next(_first_rows(line, sign), []) for line in lines]
         counts = [len(each) for each in cells]
         first = next((count for count in counts if count > 0), 0)
-        if first > 1 and first == counts[-1]:
+        start = _header_with(target, cells)
+        if first > 1 and first == counts[-1] and not start:
             return None
-        start = len(counts)
-        while start > 1 and counts[start - 1] == counts[-1]:
-            start -= 1
+        if not start:
+            start = len(counts)
+            while start > 1 and counts[start - 1] == counts[-1]:
+                start -= 1
         if not any(counts[:start]) or counts[-1] < 2 or start >= len(counts) - 1:
             continue
         names = [cell.strip() for cell in cells[start]]
@@ -173,6 +176,22 @@ def find_table(
         return None
     _, start, sign = max(found)
     return start, sign
+
+
+def _header_with(target: str | None, cells: Sequence[Sequence[str]]) -> int:
+    """Return the number of the only line that names the target, if it is a header.
+
+    Returns 0 if there is none, or if it is the first line.
+    """
+    if target is None or re.fullmatch(r"-?\d+", target):
+        return 0
+    found = [i for i, each in enumerate(cells) if target in map(str.strip, each)]
+    if len(found) != 1:
+        return 0
+    names = cells[found[0]]
+    if len(names) != len(cells[-1]) or any(map(is_plain_number, names)):
+        return 0
+    return found[0]
 
 
 def _numbered(names: list[str]) -> list[str]:
@@ -193,9 +212,18 @@ def _numbered(names: list[str]) -> list[str]:
     return found
 
 
-def read_header(
-    name: str, head: bytes, delimiter: str, header: bool
-) -> tuple[list[str], bytes]:
+class Header(NamedTuple):
+    """The first line of a table."""
+
+    names: list[str]
+    """names of the columns, the repeated ones numbered"""
+    written: list[str]
+    """the same as they are written"""
+    rest: bytes
+    """the bytes after the header"""
+
+
+def read_header(name: str, head: bytes, delimiter: str, header: bool) -> Header:
     """Return the names of the columns, and the bytes after the header."""
     line, _, rest = head.partition(b"\n")
     while line.count(b'"') % 2 and rest:  # a name may span several lines
@@ -224,8 +252,10 @@ def read_header(
             "columns are separated by another sign, set it with --delimiter"
         )
     if not header:
-        return [str(j) for j in range(1, len(cells) + 1)], head
-    names = [cell.strip() for cell in cells]
+        numbers = [str(j) for j in range(1, len(cells) + 1)]
+        return Header(numbers, numbers, head)
+    written = [cell.strip() for cell in cells]
+    names = written
     if all(is_plain_number(cell) for cell in names):
         raise FileError(
             f"{name}: the first line contains numbers, not column names; if the file "
@@ -238,4 +268,4 @@ def read_header(
             names[j] = UNNAMED.format(j)
             if names[j] in there:
                 raise FileError(f"{name}, header: column {j + 1} has no name")
-    return names, rest
+    return Header(names, written, rest)

@@ -39,6 +39,7 @@ class JsonLines(TextFile):
             sample = self._first[: self._first.rfind(b"\n") + 1] or self._first
             self._schema: Any = None
             self._nested: Any = None
+            _refuse_columns(self.name, self._first)
             table = self._parse(sample, 1)
             found = table.schema
             self.plan = plan_columns(self.name, found, options, table)
@@ -185,6 +186,43 @@ class JsonLines(TextFile):
                     )
             row += 1
         return None
+
+
+def _refuse_columns(name: str, head: bytes) -> None:
+    """Refuse a file that is a single object of columns, or with rows somewhere in it.
+
+    pandas writes such objects by default.
+    """
+    line, _, rest = head.partition(b"\n")
+    if line.strip() == b"{":
+        shape = "one object on several lines"
+    elif line.lstrip()[:1] == b"{" and not rest.strip():
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        if not _holds_rows([*values.values()]):
+            return
+        shape = f"one object with the keys {', '.join([*values][:5])}"
+    else:
+        return
+    raise FileError(
+        f"{name}: {shape}, but rpnb reads one object per row, on a line of its own, or "
+        "an array of such objects; pandas writes them with df.to_json(path, "
+        "orient='records')"
+    )
+
+
+def _holds_rows(values: list[Any]) -> bool:
+    """Return whether the values of an object are columns, or one is a list of rows."""
+    columns = [
+        isinstance(v, list) or (isinstance(v, dict) and "0" in v) for v in values
+    ]
+    rows = [
+        isinstance(v, list) and isinstance(next(iter(v), None), dict | list)
+        for v in values
+    ]
+    return any(rows) or (len(columns) > 0 and all(columns))
 
 
 def _is_json(line: bytes) -> bool:
