@@ -100,6 +100,21 @@ def test_every_value_has_the_cell_that_its_text_names(values: list[float]) -> No
             assert text == " to ".join(dict.fromkeys(f"{end:g}" for end in ends))
 
 
+def test_a_new_value_is_named_if_it_is_most_of_the_other_values() -> None:
+    before, after = np.repeat([0.0, 1.0], 500), np.repeat([0.0, 1.0, 2.0, 3.0], 125)
+    names = ["ash", "elm", "oak", "yew"]
+    for new, said in (([3.0], "other values, mostly yew"), ([], "other values")):
+        column = np.concatenate([after, np.repeat(new, 10)])
+        cells = Cells.of(before, categorical=True)
+        pair = cells.count(before), cells.count(column)
+        other = cells.main_other(column)
+        counts = ColumnCounts("feature", "tree", cells, *pair, names, other)
+        (change,) = find_changes([counts])
+        assert change.cells[0].cell == said
+    # Numbers between quantiles have no other values.
+    assert np.isnan(Cells.of(np.arange(100.0), categorical=False).main_other(after))
+
+
 def test_tables_of_all_kinds_have_the_same_columns() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"n": [1.5, None, 2.0], "c": ["a", "b", None]})

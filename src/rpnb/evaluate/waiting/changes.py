@@ -100,7 +100,10 @@ class Change:
 
 
 class ColumnCounts(NamedTuple):
-    """Rows of two windows by the cells of a column."""
+    """Rows of two windows by the cells of a column.
+
+    `other` is the value of more than half of the second window's other values, or NaN.
+    """
 
     kind: Kind
     name: str
@@ -108,6 +111,7 @@ class ColumnCounts(NamedTuple):
     before: IntArray
     after: IntArray
     labels: CategoryNames | None = None
+    other: float = np.nan
 
 
 class ErrorCounts(NamedTuple):
@@ -214,7 +218,7 @@ def _cell_changes(
     for c, p in zip(columns, adjusted, strict=True):
         before = c.before / max(int(c.before.sum()), 1)
         after = c.after / max(int(c.after.sum()), 1)
-        found.append(_named(c.cells, c.labels, before, after, p, p < alpha))
+        found.append(_named(c.cells, c.labels, before, after, p, p < alpha, c.other))
     return found
 
 
@@ -244,6 +248,7 @@ def _named(
     after: FloatArray,
     p: FloatArray,
     there: BoolArray,
+    other: float = np.nan,
 ) -> tuple[CellChange, ...]:
     """Return the cells that moved, the largest change first."""
     if labels is unnamed:
@@ -252,7 +257,7 @@ def _named(
     chosen = [int(cell) for cell in order if there[cell]][:_NAMED]
     return tuple(
         CellChange(
-            cells.text(cell, labels),
+            cells.text(cell, labels, other),
             float(before[cell]),
             float(after[cell]),
             float(p[cell]),

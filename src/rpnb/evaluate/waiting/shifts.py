@@ -205,10 +205,11 @@ class ShiftWatch:
 
     def _compared(self, after: FloatArray) -> list[ColumnCounts]:
         """Return the counts of rows beside those of the reference."""
+        others = [cells.main_other(after[:, j]) for j, cells in enumerate(self.cells)]
         lists = (self.names, self.cells, self._reference, self.counts(after))
         return [
             ColumnCounts(self._kind, *each)
-            for each in zip(*lists, self._labels, strict=True)
+            for each in zip(*lists, self._labels, others, strict=True)
         ]
 
     def _record(self, distances: FloatArray) -> None:

@@ -17,6 +17,8 @@ CategoryNames: TypeAlias = Sequence[Any] | Mapping[float, Any] | Callable[[float
 N_QUANTILES: Final = 10
 #: Largest number of categories that have their own cell.
 N_CATEGORIES: Final = 30
+#: Name of the values that have no cell, or no number.
+OTHERS: Final = "other values"
 # Largest number of categories with a number; all others share one.
 _MOST_VALUES: Final = 1000
 
@@ -73,21 +75,31 @@ class Cells:
         """Return the number of values in each cell."""
         return np.bincount(self.find(column), minlength=len(self))
 
-    def text(self, cell: int, labels: CategoryNames | None = None) -> str:
-        """Describe a cell; `labels` are the categories by their number."""
+    def main_other(self, column: FloatArray) -> float:
+        """Return the value of more than half of the other values, NaN if none is."""
+        if self.values is None:
+            return np.nan
+        others = column[self.find(column) == len(self.values)]
+        values, counts = np.unique(others, return_counts=True)
+        if 2 * counts.max(initial=0) <= len(others):
+            return np.nan
+        return float(values[counts.argmax()])
+
+    def text(
+        self, cell: int, labels: CategoryNames | None = None, other: float = np.nan
+    ) -> str:
+        """Describe a cell.
+
+        `labels` are the categories by their number, `other` is the value of most of
+        the other values.
+        """
         if cell == len(self) - 1:
             return "missing"
         if self.values is not None:
-            if cell == len(self.values):
-                return "other values"
-            value = float(self.values[cell])
-            if labels is None:
-                return f"{value:g}"
-            if callable(labels):
-                return labels(value)
-            if isinstance(labels, Mapping):
-                return str(labels.get(value, f"{value:g}"))
-            return str(labels[int(value)])
+            if cell < len(self.values):
+                return _value_text(float(self.values[cell]), labels)
+            name = "" if np.isnan(other) else _value_text(other, labels)
+            return f"{OTHERS}, mostly {name}" if name not in ("", OTHERS) else OTHERS
         write = labels if callable(labels) else "{:g}".format
         k = len(self.edges)
         if cell > k:
@@ -99,6 +111,17 @@ class Cells:
         low = float(self.edges[cell - 1]) if cell else self.low
         high = float(self.edges[cell]) if cell < k else self.high
         return write(low) if low == high else f"{write(low)} to {write(high)}"
+
+
+def _value_text(value: float, labels: CategoryNames | None) -> str:
+    """Return the name of a value, or the value if it has no name."""
+    if labels is None:
+        return f"{value:g}"
+    if callable(labels):
+        return labels(value)
+    if isinstance(labels, Mapping):
+        return str(labels.get(value, f"{value:g}"))
+    return str(labels[int(value)])
 
 
 def date_text(days: float) -> str:
@@ -179,7 +202,7 @@ class TableColumns:
             return self._writers[j]
         if j not in self._codes:
             return self._category_names if j in self._given else None
-        return [*self._codes[j], "other values"]
+        return [*self._codes[j], OTHERS]
 
     def numbers(self, X: Any) -> FloatArray:
         """Return the rows (n, p) of a table as numbers; missing values are NaN.

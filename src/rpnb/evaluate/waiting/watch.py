@@ -171,7 +171,8 @@ class InputWatch:
                 continue
             cells = Cells.of(before[:, j], kind)
             counts = cells.count(before[:, j]), cells.count(after[:, j])
-            found[j] = ColumnCounts("feature", name, cells, *counts, labels[j])
+            other = cells.main_other(after[:, j])
+            found[j] = ColumnCounts("feature", name, cells, *counts, labels[j], other)
         return found
 
 
