@@ -6,6 +6,7 @@ import numpy as np
 
 from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.baselines import make
+from rpnb.core.kernels.arrays import IntArray
 from rpnb.evaluate.evaluation import Evaluation, native_evaluation
 from rpnb.evaluate.result import RunFacts
 from rpnb.evaluate.stream_blocks import ChunkBlocks
@@ -41,17 +42,24 @@ def learners() -> dict[str, Any]:
 
 
 def evaluated(
-    models: dict[str, Any], labels: tuple[str, ...] = LABELS, n: int = 600
+    models: dict[str, Any],
+    labels: tuple[str, ...] = LABELS,
+    n: int = 600,
+    *,
+    y: IntArray = Y,
+    alone: bool = False,
 ) -> Evaluation:
+    """Run models on the first n rows, with references unless they are `alone`."""
     references = {
         "majority class": make("MajorityClass"),
         "same as last": make("NoChange"),
     }
+    references = {} if alone else references
     evaluation = native_evaluation(
         models, references, window=50, probabilities="truth", compare=True
     )
     blocks = ChunkBlocks(evaluation.labels)
-    data = LabelledArrays("arrays", X[:n], np.array(labels)[Y[:n]])
+    data = LabelledArrays("arrays", X[:n], np.array(labels)[y[:n]])
     for chunk in data.chunks(60):
         evaluation.step(blocks.block(chunk))
     for place, each in enumerate(evaluation.participants):

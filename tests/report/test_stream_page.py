@@ -111,12 +111,52 @@ def test_curves_end_at_the_errors_of_the_table(
 def test_the_table_is_sorted_and_marks_the_best(page: str, ranked: list[str]) -> None:
     summary = section(page, "summary")
     rows = re.findall(
-        r'<tr( class="best")?><th scope="row">(.*?)</th><td>(.*?)<', summary
+        r'<tr( class="best")?><th scope="row">(.*?)</th><td>(?:<b>)?(.*?)<', summary
     )
     errors = [float(error) for _, _, error in rows]
     assert errors == sorted(errors)
     assert [name for marked, name, _ in rows if marked] == [ranked[0]]
     assert [n for _, n, _ in rows if n in ranked] == ranked
+
+
+@pytest.mark.parametrize("anchor", ["summary", "probabilities"])
+def test_the_best_value_of_a_column_is_bold(page: str, anchor: str) -> None:
+    markup = section(page, anchor)
+    head = [
+        unescape(text) for text in re.findall(r"<th scope=\"col\".*?>(.*?)<", markup)
+    ]
+    lines = re.findall(r"<tr.*?>(<th scope=\"row\".*?)</tr>", markup)
+    columns = [
+        *zip(*(re.findall("<td>(.*?)</td>", line) for line in lines), strict=True)
+    ]
+    for name, column in zip(head[1:], columns, strict=True):
+        bold = {text for text in column if text.startswith("<b>")}
+        if name in ("Updates", "Seconds", "Coverage"):
+            assert not bold
+            continue
+        values = [text.removeprefix("<b>").removesuffix("</b>") for text in column]
+        lowest = name in ("Error", "Log loss", "Brier score", "Calibration error")
+        lowest |= name.startswith("Last ")
+        best = (min if lowest else max)((v for v in values if v != "—"), key=float)
+        assert bold == {f"<b>{best}</b>"}
+
+
+def test_a_table_of_one_learner_has_nothing_bold() -> None:
+    markup = page_of(evaluated({"NB": make("GaussianNB")}, alone=True))
+    assert "<b>" not in section(markup, "summary") + section(markup, "probabilities")
+    # Naive Bayes has no prediction sets.
+    assert "Coverage" not in section(markup, "probabilities")
+
+
+def test_the_sum_of_rare_classes_does_not_flatten_the_others() -> None:
+    y = np.random.default_rng(0).integers(0, 26, 600)
+    labels = tuple("abcdefghijklmnopqrstuvwxyz")
+    found = evaluated({"NB": make("GaussianNB")}, labels, y=y)
+    (chart,) = data_of(section(page_of(found), "balance"))
+    (others,) = [each for each in chart["series"] if each["name"] == "19 others"]
+    assert max(others["values"]) > 0.6
+    assert chart["y"]["high"] < 0.3
+    assert "The sum of 19 others lies above the axis." in page_of(found)
 
 
 @pytest.mark.parametrize("anchor", ["confusion", "calibration", "reasons"])

@@ -57,6 +57,13 @@ def test_late_labels_have_both_sections(late: Evaluation) -> None:
     # Cells are aligned as their headings.
     line = '<th scope="row">4,000</th><td class="text">Inputs</td><td class="text">x3'
     assert line in changes
+    # Alarms of inputs are marked where the columns moved.
+    (text,) = re.findall(r'<script type="application/json">(.*?)</script>', changes)
+    marks = [mark["row"] for mark in json.loads(text)["marks"]]
+    alarms = late.watch.results()["<NB>"].alarms  # type: ignore[union-attr]
+    assert marks == [alarm.row for alarm in alarms if alarm.what == "inputs"]
+    assert 4000 in marks
+    assert "Triangles mark alarms of inputs." in changes
     assert "<NB>" not in page
 
 

@@ -34,6 +34,10 @@ Metric: TypeAlias = Literal[
     "average_precision",
     "best_f1",
 ]
+#: Metrics of which a lower value is better.
+LOSSES: frozenset[Metric] = frozenset(
+    {"error", "log_loss", "brier", "calibration_error"}
+)
 #: The metrics that need probabilities.
 OF_PROBABILITIES: frozenset[Metric] = frozenset(
     (

@@ -124,6 +124,23 @@ def row(name: str, cells: Iterable[str], *, best: bool = False) -> Html:
     return tag("tr", tag("th", name, scope="row"), *elements, class_=marked)
 
 
+def best_bold(
+    values: Sequence[float], texts: Sequence[str], *, lowest: bool = False
+) -> list[str]:
+    """Return texts as cells of a table, that of the highest or lowest value in bold.
+
+    Nothing is bold if there is only one value; NaN is never the best.
+    """
+    there = [value for value in values if value == value]
+    if len(values) < 2 or not there:
+        return list(texts)
+    best = min(there) if lowest else max(there)
+    return [
+        tag("td", tag("b", text)) if value == best else text
+        for value, text in zip(values, texts, strict=True)
+    ]
+
+
 def figure(chart: Html, caption: str, *more: str) -> Html:
     """Return a chart with its caption."""
     return tag("figure", chart, tag("figcaption", caption), *more)

@@ -11,6 +11,7 @@ from rpnb.estimators.registry import stream_parameters
 from rpnb.evaluate.differences import significance_sentence
 from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.metrics import (
+    LOSSES,
     class_scores,
     figure_text,
     title_of,
@@ -29,6 +30,7 @@ from rpnb.report.charts.members import member_panels
 from rpnb.report.frame import frame
 from rpnb.report.html import (
     Html,
+    best_bold,
     capital,
     choice,
     join,
@@ -46,7 +48,7 @@ from rpnb.report.sections.confusion_matrix import (
 )
 from rpnb.report.sections.late_labels import changes_section, waiting_section
 from rpnb.report.sections.row_reasons import LastRows, reasons_section
-from rpnb.report.table_text import DASH
+from rpnb.report.table_text import DASH, percent_text
 
 #: Largest number of parts of the stream in charts.
 _PARTS = 40
@@ -178,7 +180,7 @@ def _confidence(evaluation: Evaluation) -> list[str]:
 
 
 def _percent(participant: Participant) -> str:
-    return f"{100 * participant.confusion.error:.1f}\N{NO-BREAK SPACE}%"
+    return percent_text(participant.confusion.error)
 
 
 def _tiles(evaluation: Evaluation) -> Html:
@@ -202,28 +204,37 @@ def _tiles(evaluation: Evaluation) -> Html:
 
 
 def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
-    lines, winner = [], _winner(evaluation)
-    for participant in _ranked(evaluation):
-        confusion = participant.confusion
-        figures = confusion.measure(facts.metrics)["cumulative"]
-        cells = (
-            f"{confusion.error:.4f}",
-            f"{confusion.window_error:.4f}",
-            f"{true_class_macro_f1(confusion.counts):.4f}",
-            *(figure_text(figures[name]) for name in facts.metrics),
-            f"{participant.model.n_updates_:,}",
-            f"{participant.seconds:.2f}",
-        )
-        lines.append(row(participant.name, cells, best=participant.name == winner))
+    ranked, winner = _ranked(evaluation), _winner(evaluation)
+    confusions = [each.confusion for each in ranked]
+    measured = [each.measure(facts.metrics)["cumulative"] for each in confusions]
+    figures = [
+        ([each.error for each in confusions], True),
+        ([each.window_error for each in confusions], True),
+        ([true_class_macro_f1(each.counts) for each in confusions], False),
+        *(
+            ([found[name] for found in measured], name in LOSSES)
+            for name in facts.metrics
+        ),
+    ]
+    columns = [
+        best_bold(values, [figure_text(value) for value in values], lowest=lowest)
+        for values, lowest in figures
+    ]
+    columns.append([f"{each.model.n_updates_:,}" for each in ranked])
+    columns.append([f"{each.seconds:.2f}" for each in ranked])
+    lines = [
+        row(each.name, cells, best=each.name == winner)
+        for each, cells in zip(ranked, zip(*columns, strict=True), strict=True)
+    ]
     head = (
         *("Learner", "Error", f"Last {facts.window:,} rows"),
         *("Macro F1", *(capital(title_of(name)) for name in facts.metrics)),
         *("Updates", "Seconds"),
     )
     caption = (
-        "Sorted by error; ★ marks the best learner. Error: share of wrong "
-        "predictions. Macro F1: mean over the classes. Updates: rows that changed the "
-        "model."
+        "Sorted by error; ★ marks the best learner, bold the best value of a column. "
+        "Error: share of wrong predictions. Macro F1: mean over the classes. Updates: "
+        "rows that changed the model."
     )
     if any(each.reference for each in evaluation.participants):
         caption += (
@@ -313,7 +324,7 @@ def _members(pools: Sequence[Participant]) -> Html:
     note = (
         "One panel per member, the largest final weight first. Blue line: error of the "
         "member alone in parts of the stream; grey line: error of the pool; blue area: "
-        "weight of the member."
+        "weight of the member. The numbers are those at the end."
     )
     return section(
         "members", _CONTENTS["members"], tag("p", note, class_="note"), *parts
@@ -364,13 +375,16 @@ def _balance(evaluation: Evaluation) -> Html:
         columns.append(parts[:, rest].sum(axis=1))
         names.append(f"{len(rest)} others")
     totals = parts.sum(axis=1)
+    # The axis fits single classes: the sum of many others may lie far above it.
     curves = [
-        Curve(name, edges[1:], column / totals, np.zeros(len(totals)), 1)
-        for name, column in zip(names, columns, strict=True)
+        Curve(name, edges[1:], column / totals, np.zeros(len(totals)), 1, k >= _CLASSES)
+        for k, (name, column) in enumerate(zip(names, columns, strict=True))
     ]
     title = f"Share of each class in up to {_PARTS} parts of the stream"
     plot = make_plot(title, curves, "share", emphasised=names[:MOST_EMPHASISED])
     caption = f"{title}; the most frequent classes in colour."
+    if float(curves[-1].mean.max()) > plot.high:
+        caption += f" The sum of {names[-1]} lies above the axis."
     return section("balance", "Class balance", plot_figure(plot, caption), fold=True)
 
 
@@ -396,10 +410,7 @@ def _scores(evaluation: Evaluation, learners: Sequence[Participant]) -> Html:
                     str(labels[k]),
                     (
                         f"{int(counts[k].sum()):,}",
-                        *(
-                            tag("td", tag("b", f"{v:.4f}")) if best else f"{v:.4f}"
-                            for v, best in zip(values, _best(values), strict=True)
-                        ),
+                        *best_bold(values, [f"{v:.4f}" for v in values]),
                     ),
                 )
             )
@@ -408,11 +419,6 @@ def _scores(evaluation: Evaluation, learners: Sequence[Participant]) -> Html:
         body = [tag("tbody", *lines)]
         tables[title] = table(caption, head, body, label=f"{title} by class")
     return section("scores", "Scores by class", choice("Measure", tables), fold=True)
-
-
-def _best(values: Sequence[float]) -> list[bool]:
-    """Return which values are the largest, if there are several learners."""
-    return [len(values) > 1 and value == max(values) for value in values]
 
 
 def _provenance(evaluation: Evaluation, facts: RunFacts, command: str) -> Html:
@@ -442,11 +448,16 @@ def _provenance(evaluation: Evaluation, facts: RunFacts, command: str) -> Html:
         )
     if facts.scaled:
         found["Scaled online"] = ", ".join(facts.scaled)
+    alarms: dict[str, list[str]] = {}
     for participant in evaluation.participants:
         drifts = getattr(participant.model, "drifts_", None)
         if drifts is not None:
             rows = ", ".join(f"{each:,}" for each in drifts) or "none"
-            found[f"Drift alarms of {participant.name}, by row"] = rows
+            alarms.setdefault(rows, []).append(participant.name)
+    if alarms:
+        found["Drift alarms, by row"] = "; ".join(
+            f"{rows} ({', '.join(names)})" for rows, names in alarms.items()
+        )
     for number, note in enumerate(facts.notes, 1):
         found[f"Note {number}"] = note
     if facts.loaded is not None:

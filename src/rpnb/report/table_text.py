@@ -60,6 +60,11 @@ def _escaped(cell: str) -> str:
     return cell.replace("|", "\\|")
 
 
+def percent_text(share: float) -> str:
+    """Return a share in percent: one decimal, and a space that does not break."""
+    return f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
+
+
 def to_csv(rows: Sequence[Any]) -> str:
     """Return dataclass instances as CSV: one column per field, numbers in full.
 

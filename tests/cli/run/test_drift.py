@@ -38,9 +38,9 @@ def test_alarms_are_in_the_table_in_json_and_in_the_report(
     assert "drift alarm, at row 8" in shown
     assert "Scaled by the mean and deviation so far: RPNB." in shown
     page = (tmp_path / "page.html").read_text()
-    assert "Drift alarms of RPNB" in page
+    assert "<dt>Drift alarms, by row</dt>" in page
     # In two curves, each for wide screens and for narrow ones, and in their data.
-    assert page.count("RPNB: drift alarm at row 8") == 4
+    assert page.count("RPNB: alarm at row 8") == 4
     assert page.count('"marks":[{"row":8') == 2
     assert learner["error"] < 0.2
 

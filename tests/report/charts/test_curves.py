@@ -182,9 +182,9 @@ def test_alarms_of_drift_detectors_are_marked() -> None:
     panel = curve_panel(make_plot("title", curves, "error", alarms=alarms))
     dots = [m for m in panel.marks if isinstance(m, Dot) and "alarm" in (m.tip or "")]
     assert [dot.tip for dot in dots] == [
-        "RPNB: drift alarm at row 20",
-        "PA: drift alarm at row 20",
-        "PA: drift alarm at row 36",
+        "RPNB: alarm at row 20",
+        "PA: alarm at row 20",
+        "PA: alarm at row 36",
     ]
     assert dots[0].x == dots[1].x < dots[2].x
     assert dots[0].y != dots[1].y  # both are seen

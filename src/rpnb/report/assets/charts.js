@@ -21,11 +21,11 @@ const rpnbCharts = (() => {
   const all = new Set();
   const nothing = (v) => v === null || v === undefined;
   const whole = (v) => Math.round(v).toLocaleString("en");
+  const minus = (text) => text.replace("-", "−");
 
   function number(v, data) {
     if (nothing(v)) return "–";
-    if (data.y.percent) return (100 * v).toFixed(2) + " %";
-    return Math.abs(v) >= 100 ? whole(v) : String(+v.toPrecision(3));
+    return minus(data.y.percent ? (100 * v).toFixed(2) + " %" : Math.abs(v) >= 100 ? whole(v) : String(+v.toPrecision(3)));
   }
 
   // The ends of a band around a line; nothing where there is none.
@@ -151,7 +151,7 @@ const rpnbCharts = (() => {
     }
 
     const cut = (name) => {
-      const most = look.width < 500 ? 16 : 28;
+      const most = look.width < 500 ? 16 : look.width < 800 ? 20 : 28;
       return name.length > most ? name.slice(0, most - 1) + "…" : name;
     };
 
@@ -161,12 +161,18 @@ const rpnbCharts = (() => {
       return !line || chosen.has(each.name) ? look.colour[each.role] : look.colour.other;
     }
 
+    // Marks in colour last, on top: several lines may have one at the same row.
+    function sortedMarks() {
+      const grey = (each) => markColour(each) === look.colour.other;
+      return [...data.marks].sort((a, b) => grey(b) - grey(a));
+    }
+
     function marks(u) {
       const { ctx, bbox } = u;
       const dpr = devicePixelRatio;
       const quiet = data.marks.length > MANY;
       ctx.save();
-      for (const each of data.marks) {
+      for (const each of sortedMarks()) {
         const x = Math.round(u.valToPos(each.row, "x", true));
         if (x < bbox.left || x > bbox.left + bbox.width) continue;
         const bottom = bbox.top + bbox.height;
@@ -216,7 +222,7 @@ const rpnbCharts = (() => {
         return line;
       }));
       for (const each of data.marks) {
-        if (Math.abs(u.valToPos(each.row, "x") - u.cursor.left) < 5) tip.append(element("span", "alarm", `${each.name}: drift alarm at row ${whole(each.row)}`));
+        if (Math.abs(u.valToPos(each.row, "x") - u.cursor.left) < 5) tip.append(element("span", "alarm", `${each.name}: alarm at row ${whole(each.row)}`));
       }
       const left = u.cursor.left;
       const wide = u.over.clientWidth;
@@ -324,14 +330,14 @@ const rpnbCharts = (() => {
       });
       const bands = [];
       banded().forEach((each, i) => {
-        const hidden = { stroke: "transparent", width: 0, points: { show: false }, spanGaps: true, label: "" };
+        const hidden = { stroke: "transparent", width: 0, points: { show: false }, spanGaps: !each.gaps, label: "" };
         const at = 1 + drawn.length + 2 * i;
         bands.push({ series: [at, at + 1], fill: faint(colour[each.role], 0.14) });
         lines.push(hidden, { ...hidden });
       });
       const area = drawn.find((each) => each.area);
       plot = new uPlot({
-        width, height: small ? 116 : data.height || (width < 500 ? 250 : 300), padding: [8, right, 0, small ? 4 : 0],
+        width, height: small ? 116 : width < 500 ? 230 : data.height || 300, padding: [8, right, 0, small ? 4 : 0],
         legend: { show: false },
         cursor: {
           drag: { x: !small, y: false, setScale: false }, y: false, points: { size: 7 },
@@ -343,7 +349,7 @@ const rpnbCharts = (() => {
         },
         axes: [
           { ...axis, grid: { show: false }, size: small ? 20 : 28, values: (_, at) => at.map((v) => (nothing(v) ? null : data.x.share ? number(v, { y: {} }) : whole(v))), space: small ? 52 : 60 },
-          { ...axis, grid, size: small ? 38 : 50, space: small ? 34 : 40, values: (_, at) => at.map((v) => (nothing(v) ? null : data.y.percent ? +(100 * v).toFixed(2) + " %" : number(v, data))) },
+          { ...axis, grid, size: small ? 38 : 50, space: small ? 34 : 40, values: (_, at) => at.map((v) => (nothing(v) ? null : data.y.percent ? minus(+(100 * v).toFixed(2) + " %") : number(v, data))) },
         ],
         series: [{ label: "row" }, ...lines], bands,
         hooks: { draw: [marks, writeLabels], setCursor: [point], setSelect: [select] },
@@ -442,8 +448,15 @@ const rpnbCharts = (() => {
       });
       parts.push(`<clipPath id="plot"><rect x="${left}" y="${top}" width="${wide}" height="${high}"/></clipPath><g clip-path="url(#plot)" fill="none" stroke-linejoin="round">`);
       for (const each of banded()) {
-        const side = (k) => each.values.map((_, i) => [data.rows[i], band(each, i)[k]]).filter(([, v]) => !nothing(v)).map(([row, v]) => `${at(row, "x")},${at(v, "y")}`);
-        parts.push(`<polygon points="${[...side(1), ...side(0).reverse()].join(" ")}" fill="${colour[each.role]}" fill-opacity="0.14"/>`);
+        const runs = [[]]; // where there are values; one run without gaps
+        each.values.forEach((_, i) => {
+          if (!nothing(band(each, i)[0])) runs.at(-1).push(i);
+          else if (each.gaps) runs.push([]);
+        });
+        for (const run of runs.filter((one) => one.length > 1)) {
+          const side = (k) => run.map((i) => `${at(data.rows[i], "x")},${at(band(each, i)[k], "y")}`);
+          parts.push(`<polygon points="${[...side(1), ...side(0).reverse()].join(" ")}" fill="${colour[each.role]}" fill-opacity="0.14"/>`);
+        }
       }
       for (const each of drawn) {
         const on = chosen.has(each.name);
@@ -451,7 +464,7 @@ const rpnbCharts = (() => {
         parts.push(`<path d="${path(each)}" stroke="${stroke}" stroke-width="${on ? Math.max(each.width, 1.8) : 1.2}"/>`);
         if (each.points && on) each.values.forEach((v, i) => { if (!nothing(v)) parts.push(`<circle cx="${at(data.rows[i], "x")}" cy="${at(v, "y")}" r="3.5" fill="${stroke}"/>`); });
       }
-      for (const each of data.marks) {
+      for (const each of sortedMarks()) {
         const x = at(each.row, "x");
         if (data.marks.length <= MANY) parts.push(line(x, top, x, top + high, markColour(each), ' stroke-dasharray="2 3"'));
         parts.push(`<path d="M${x} ${top + high - 9}l4.5 9h-9z" fill="${markColour(each)}"/>`);

@@ -81,12 +81,12 @@ class Plot:
     emphasised: tuple[str, ...]
     """names of the curves in colour, the first the thickest; others are grey"""
     roles: Mapping[str, str]
-    """colour of each curve while it is emphasised"""
+    """colour of each curve while it is emphasised, and of alarms without a curve"""
     low: float
     high: float
     """ends of the vertical axis"""
     alarms: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """rows at which drift detectors gave an alarm, by curve"""
+    """rows of alarms, by the name of their curve or another name"""
 
 
 def make_plot(
@@ -115,12 +115,14 @@ def make_plot(
         All names on the page, whose order decides the colours; by default the names of
         the curves.
     alarms
-        Rows at which drift detectors gave an alarm, by name.
+        Rows at which drift detectors gave an alarm, by the name of a curve, or by
+        another name if they belong to none.
     """
     found = tuple(curves)
     chosen = leaders(found) if emphasised is None else tuple(emphasised)
     order = [curve.method for curve in found] if names is None else list(names)
-    roles = {curve.method: series_role(curve.method, order) for curve in found}
+    roles = dict.fromkeys(alarms or (), "ink")
+    roles |= {curve.method: series_role(curve.method, order) for curve in found}
     low, high = fitted_range(found, chosen, measure)
     return Plot(title, measure, found, chosen, roles, low, high, alarms or {})
 
@@ -199,7 +201,8 @@ def curve_panel(plot: Plot, width: float = _WIDTH, unit: str | None = None) -> D
 
 
 def _role(plot: Plot, name: str) -> str:
-    return plot.roles[name] if name in plot.emphasised else OTHERS
+    grey = name not in plot.emphasised and any(c.method == name for c in plot.curves)
+    return OTHERS if grey else plot.roles[name]
 
 
 def line_width(plot: Plot, name: str) -> float:
@@ -223,7 +226,7 @@ def _alarm_dots(plot: Plot, x: Scale, y: Scale) -> Iterator[Mark]:
     """Yield a triangle at each alarm, on the axis, one line of them per method."""
     for line, (method, rows) in enumerate(plot.alarms.items()):
         for each in rows:
-            tip = f"{method}: drift alarm at row {each:,}"
+            tip = f"{method}: alarm at row {each:,}"
             place = y.start - 5.0 - 8.0 * line
             role = _role(plot, method)
             yield Dot(x(float(each)), place, "triangle", role, 4.2, tip)

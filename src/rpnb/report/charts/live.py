@@ -39,11 +39,12 @@ def plot_figure(
 
 def member_figure(panel: MemberPanel) -> Html:
     """Return a small figure that shows a member of a pool."""
+    latest = f"error {panel.error[-1]:.3g} · weight {panel.weight[-1]:.2g}"
     caption = join(
         (
             tag("b", panel.name),
             " ",
-            tag("span", f"weight {panel.weight[-1]:.2f}", class_="value"),
+            tag("span", latest, class_="value"),
         )
     )
     still = inline(member_panel(panel))

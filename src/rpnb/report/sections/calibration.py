@@ -1,9 +1,11 @@
 """Calibration of probabilities: reliability diagrams and metrics."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from rpnb.evaluate.evaluation import Participant
 from rpnb.evaluate.metrics import (
+    LOSSES,
     OF_PROBABILITIES,
     CalibrationCurve,
     Metric,
@@ -27,6 +29,7 @@ from rpnb.report.charts.palette import Style, style
 from rpnb.report.charts.svg import inline
 from rpnb.report.html import (
     Html,
+    best_bold,
     capital,
     choice,
     join,
@@ -102,17 +105,35 @@ def figures_of(participant: Participant) -> dict[Metric, float]:
 
 
 def _table(participants: Sequence[Participant]) -> Html:
-    lines = []
-    for each in participants:
-        figures = figures_of(each)
-        lines.append(row(each.name, (figure_text(figures[m]) for m in _METRICS)))
-    head = ("Learner", *(capital(title_of(name)) for name in _METRICS))
+    figures = [figures_of(each) for each in participants]
+    names, columns = [], []
+    for name in _METRICS:
+        values = [found[name] for found in figures]
+        if all(map(math.isnan, values)):
+            continue
+        texts = [figure_text(value) for value in values]
+        # Coverage has a target, and no best value.
+        if name != "coverage":
+            texts = best_bold(values, texts, lowest=name in LOSSES)
+        names.append(name)
+        columns.append(texts)
+    lines = [
+        row(each.name, cells)
+        for each, cells in zip(participants, zip(*columns, strict=True), strict=True)
+    ]
+    head = ("Learner", *(capital(title_of(name)) for name in names))
     caption = (
         "From the probabilities predicted before each row was learned. Log-loss, Brier "
         "score and calibration error: lower is better. AUC: mean over the classes, "
-        "each against all others; 0.5 is chance. Coverage: share of rows whose class "
-        "was in the 90 % prediction set, for learners that have such sets."
+        "each against all others; 0.5 is chance."
     )
+    if "coverage" in names:
+        caption += (
+            " Coverage: share of rows whose class was in the 90 % prediction set, for "
+            "learners that have such sets."
+        )
+    if len(participants) > 1:
+        caption += " Bold: the best value of a column."
     body = tag("tbody", *lines)
     return table(caption, head, [body], label="Probability metrics")
 

@@ -26,6 +26,7 @@ from rpnb.report.charts.drawing import (
 from rpnb.report.charts.live import gaps, live_figure, plot_figure
 from rpnb.report.charts.svg import inline
 from rpnb.report.html import Html, choice, row, section, table, tag
+from rpnb.report.table_text import percent_text
 
 # At most this many columns with a curve, changes per alarm, and alarms.
 _COLUMNS, _CHANGES, _ALARMS = 8, 4, 20
@@ -205,13 +206,22 @@ def _distances(found: WaitingResult, clocks: Collection[str]) -> Html:
     none = np.zeros(len(rows))
     curves = [Curve(name, rows, found.distances[name], none, 1) for name in shown]
     title = f"How far each column has moved, in windows of {WINDOW} rows"
-    plot = make_plot(title, curves, "moved", emphasised=shown[:MOST_EMPHASISED])
+    alarms = [alarm.row for alarm in found.alarms if alarm.what == "inputs"]
+    plot = make_plot(
+        title,
+        curves,
+        "moved",
+        emphasised=shown[:MOST_EMPHASISED],
+        alarms={_WHAT["inputs"]: alarms} if alarms else None,
+    )
     caption = (
         f"{title}: the share of its distribution that differs from the reference, "
         "beyond what chance explains."
     )
     if len(most) > len(shown):
         caption += f" The {len(shown)} that moved most, of {len(most)}."
+    if alarms:
+        caption += " Triangles mark alarms of inputs."
     return plot_figure(plot, caption)
 
 
@@ -240,7 +250,7 @@ def _cells(change: Change | None) -> tuple[str, str, str, str]:
         return "no column stands out", "", "", ""
     name = f"error by {change.name}" if change.kind == "error" else change.name
     cells = ", ".join(
-        f"{cell.cell}: {cell.before:.1%} → {cell.after:.1%}"
+        f"{cell.cell}: {percent_text(cell.before)} → {percent_text(cell.after)}"
         for cell in change.cells[:3]
     )
     p = "< 0.0001" if change.p_value < 0.0001 else f"{change.p_value:.4f}"

@@ -202,9 +202,8 @@ def _charts(
         f"Blue bars favour {label}, hatched bars {against}."
         f"{_error_text(explanation)}",
     )
-    pair = tag("div", bars, falls, class_="pair")
     if explanation.members is None:
-        return pair
+        return tag("div", bars, falls, class_="pair")
     steps = waterfall(
         explanation.members[-1],
         explanation.member_names,
@@ -213,7 +212,7 @@ def _charts(
     )
     members = waterfall_panel(f"Score by member of {name}", steps, "no member")
     caption = f"{name}: contribution of each member to the score of the last row."
-    return Html(pair + tag("div", figure(inline(members), caption), class_="pair"))
+    return tag("div", bars, falls, figure(inline(members), caption), class_="pair")
 
 
 def _error_text(explanation: Explanation) -> str:
