@@ -407,6 +407,11 @@ def test_an_alarm_shows_three_changes_and_counts_the_others(
         alarm,
     )
     assert len(lines) == 4
+    # Row and kind are seen once, and read for each change.
+    seen = "e => getComputedStyle(e.children[0]).color !== 'rgba(0, 0, 0, 0)'"
+    rows = page.locator("#changes tr").all()
+    assert [each.evaluate(seen) for each in rows] == [True, False, False, False]
+    assert all(line.startswith("500Inputs") for line in lines)
     assert ["no value stands out" in line for line in lines] == [True] * 3 + [False]
     assert "4 more" in lines[3]
 
@@ -526,6 +531,63 @@ def test_a_chart_takes_other_series(page: Any, early: str) -> None:
     assert shown == [[["c", "true"], ["a", "false"]], 0]
 
 
+def test_a_band_has_gaps_where_its_line_has(page: Any, early: str) -> None:
+    page.goto(early)
+    page.locator("#error-chart canvas").wait_for()
+    place = """
+      const place = document.createElement("div");
+      place.id = "banded";
+      document.querySelector("main").prepend(place);
+      const values = [0.5, 0.5, null, null, null, 0.5, 0.5];
+      rpnbCharts.make(place, {
+        title: "t", rows: [1, 2, 3, 4, 5, 6, 7], marks: [],
+        x: { label: "rows" }, y: { label: "y", low: 0, high: 1 },
+        series: [{
+          name: "a", role: "s0", shown: true, width: 2, gaps: true, values,
+          low: values.map((v) => v && 0.1), high: values.map((v) => v && 0.9),
+        }],
+      });
+    """
+    page.evaluate(f"() => {{ {place} }}")
+    # Colours beside the line, in the middle of the first run and of the gap.
+    painted = page.evaluate(
+        """() => {
+          const [over, canvas] = [".u-over", "canvas"]
+            .map((each) => document.querySelector("#banded " + each));
+          const [part, whole] = [over, canvas]
+            .map((each) => each.getBoundingClientRect());
+          const colour = (share) => [...canvas.getContext("2d").getImageData(
+            devicePixelRatio * (part.x - whole.x + share * part.width),
+            devicePixelRatio * (part.y - whole.y + 0.4 * part.height), 1, 1).data];
+          return [colour(1 / 12), colour(0.5), colour(11 / 12)];
+        }"""
+    )
+    assert [colour[3] > 0 for colour in painted] == [True, False, True]
+    with page.expect_download() as download:
+        page.locator("#banded").get_by_role("button", name="SVG").click()
+    assert download.value.path().read_text("utf-8").count("<polygon") == 2
+
+
+def test_three_challengers_are_in_colour(page: Any, contested: str) -> None:
+    page.goto(contested)
+    page.locator("#difference-chart canvas").wait_for()
+    shown = page.evaluate(
+        """() => {
+          const one = (mean) => ({ mean, low: mean - 1, high: mean + 1, rows: 9,
+            curve: [[1, mean, mean - 1, mean + 1], [9, mean, mean - 1, mean + 1]] });
+          const all = [0.3, -0.1, 0.2, 0.1].map((mean, k) =>
+            ({ name: "c" + k, difference: one(mean) }));
+          charts["difference-chart"].destroy();
+          delete charts["difference-chart"];
+          showDifferences("difference-chart", all, "difference", "Error", {}, String);
+          return [...document.querySelectorAll("#difference-chart [aria-pressed]")]
+            .map((each) => [each.dataset.name, each.getAttribute("aria-pressed")]);
+        }"""
+    )
+    coloured = [name for name, pressed in shown if pressed == "true"]
+    assert coloured == ["c1", "c2", "c3"]
+
+
 def test_where_a_class_is_rare_the_page_says_what_to_look_at(
     page: Any, shared: ServerProcess, client: Client
 ) -> None:
@@ -542,8 +604,9 @@ def test_where_a_class_is_rare_the_page_says_what_to_look_at(
     text = said.inner_text()
     for word in ("“honest”", 'class_weight="balanced"', "balanced_accuracy auc"):
         assert word in text
-    shown = f"{100 * figures['balanced_accuracy']:.2f} %"
-    assert f"Balanced accuracy is {shown} (always the same class: 50.00 %)" in text
+    shown = f"{100 * figures['balanced_accuracy']:.2f}\N{NO-BREAK SPACE}%"
+    same = "always the same class: 50.00\N{NO-BREAK SPACE}%"
+    assert f"Balanced accuracy is {shown} ({same})" in text
     assert f"Balanced accuracy\n{shown}" in page.locator("#figures").inner_text()
 
 

@@ -4,7 +4,7 @@
 // send a token.
 
 const $ = (id) => document.getElementById(id);
-const percent = (x) => (x === null || x === undefined ? "–" : (100 * x).toFixed(2) + " %");
+const percent = (x) => (x === null || x === undefined ? "–" : (100 * x).toFixed(2) + "\u00a0%");
 const whole = (n) => n.toLocaleString("en");
 const when = (time) => new Date(1000 * time).toLocaleString("sv-SE");
 const charts = {};
@@ -178,9 +178,10 @@ function showModel(value) {
   const figures = [
     ["Error", percent(value.error)], ["Last 1,000", percent(value.window_error)],
     ["Majority class", percent(value.references.majority)], ["Previous class", percent(value.references.no_change)],
-    ["Rows learned", whole(value.learned)], ["Without a prediction", whole(value.learned - value.scored)], ["Rows/s", whole(Math.round(rate(value, value.time)))],
-    ["Waiting for labels", whole(value.waiting)], ["Dropped unlabelled", whole(value.expired)],
+    ["Rows learned", whole(value.learned)], ["Rows/s", whole(Math.round(rate(value, value.time)))], ["Waiting for labels", whole(value.waiting)],
   ];
+  if (value.learned > value.scored) figures.push(["Without a prediction", whole(value.learned - value.scored)]);
+  if (value.expired) figures.push(["Dropped unlabelled", whole(value.expired)]);
   if (imbalanced(value)) figures.splice(2, 0, ["Balanced accuracy", percent(value.balanced_accuracy)]);
   if (value.class_mix) figures.push(["Class mix corrected", value.class_mix.share ? percent(value.class_mix.share) : "no"]);
   $("figures").replaceChildren(...figures.map(([name, text]) => {
@@ -333,7 +334,13 @@ function showChanges(alarms) {
   $("changes-table").hidden = alarms.length === 0;
   const lines = [];
   for (const alarm of [...alarms].reverse()) {
-    const head = () => [cell("th", whole(alarm.row), "number"), cell("td", ALARMS[alarm.what])];
+    // Row and kind stand beside the first change only.
+    let begun = false;
+    const head = () => {
+      const again = begun ? " again" : "";
+      begun = true;
+      return [cell("th", whole(alarm.row), "number" + again), cell("td", ALARMS[alarm.what], "kind" + again)];
+    };
     const changes = alarm.changes.length > 0 ? alarm.changes.slice(0, 3) : [null];
     for (const change of changes) {
       const name = !change ? "no column stands out" : change.kind === "error" ? `error by ${change.name}` : change.name;
@@ -407,6 +414,8 @@ function showDifferences(id, challengers, field, loss, y, show) {
   const compared = challengers.filter((each) => each[field] && each[field].rows > 0)
     .map((each) => ({ name: each.name, difference: each[field] }));
   if (compared.length === 0) return;
+  // The three with the lowest loss are in colour.
+  const best = [...compared].sort((a, b) => a.difference.mean - b.difference.mean).slice(0, 3);
   // The first intervals are so wide that they would flatten the rest.
   const settled = compared.map(({ difference: { curve } }) => {
     const width = curve[curve.length - 1][3] - curve[curve.length - 1][2];
@@ -431,7 +440,7 @@ function showDifferences(id, challengers, field, loss, y, show) {
     rows,
     series: [
       ...compared.map((each, i) => ({
-        name: each.name, role: `s${i % 5}`, shown: true, width: 2.2,
+        name: each.name, role: `s${i % 5}`, shown: best.includes(each), width: each === best[0] ? 2.6 : 1.8,
         values: along(settled[i], (point) => point[1]),
         low: along(settled[i], (point) => point[2]), high: along(settled[i], (point) => point[3]),
       })),
