@@ -96,7 +96,7 @@ def test_labels_come_in_all_formats(model: str) -> None:
         ([[0, 1, 2, 3], [0, 1, None, 3]], 1, "c", "must be a number"),
         ([[0, 1, 2, 3], [0, 1, "5", 3]], 1, "c", "must be a number"),
         ([[0, True, 2, 3]], 0, "b", "must be a number"),
-        ([[0, 1, 2, 10**400]], 0, "d", "at most 1e150"),
+        ([[0, 1, 2, 10**400]], 0, "d", "at most 1e+150"),
         ([[0, 1, 2, 1e200]], 0, "d", "finite"),
         ([[0, 1, 2]], 0, None, "3 values"),
         ([[0, 1, 2, 3], 5], 1, None, "list of numbers"),

@@ -12,6 +12,7 @@ from pyspark.sql.functions import arrow_udf
 from sklearn.utils import get_tags
 
 from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.checks.rows import LARGEST
 from rpnb.estimators.mini_batches import model_to_bytes
 from rpnb.spark.arrow_rows import RowRules
 from rpnb.spark.frame_columns import choose_columns, quoted
@@ -81,7 +82,7 @@ def predict(
     if bad_rows == "refuse":
         refusal = (
             "a row to predict has a feature that is missing, not finite or beyond "
-            f"±1e150, or not {rules.p} features: {columns.features}"
+            f"±{LARGEST:.0e}, or not {rules.p} features: {columns.features}"
         )[:500]
     vector = T.ArrayType(T.DoubleType(), False)
     kinds = {

@@ -220,7 +220,7 @@ def _check_values(X: FloatArray, columns: RequestColumns, start: int) -> None:
     if bad.any():
         row, j = divmod(int(np.argmax(bad)), X.shape[1])
         column = columns.column(columns.origin(j) if columns.kinds else j)
-        rule = "must be a finite number, at most 1e150 in magnitude"
+        rule = f"must be a finite number, at most {LARGEST:.0e} in magnitude"
         if np.isnan(X[row, j]):
             rule = "is missing (NaN or null), which this learner does not accept"
         row += start
@@ -378,8 +378,8 @@ def _refuse_values(rows: list[Any], columns: RequestColumns, start: int) -> None
                 if columns.kinds and columns.kinds[j] == "category":
                     what = f"text, {what}"
                 raise invalid(
-                    f"row {i}, column {column} must be {what}, at most 1e150 in "
-                    "magnitude",
+                    f"row {i}, column {column} must be {what}, at most {LARGEST:.0e} "
+                    "in magnitude",
                     row=i,
                     column=column,
                 )
