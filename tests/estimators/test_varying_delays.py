@@ -167,7 +167,7 @@ def test_a_class_that_appears_meanwhile_has_no_score() -> None:
     labels = np.array([3, 6, 7])[Y[40:100]]  # 3 and 7 are new, 5 was there
     model.learn_later(ids[:30], labels[:30])
     assert model.classes_.tolist() == [3, 5, 6, 7]
-    _, scores = model._rows_waiting().get(ids[30:].tolist())
+    _, scores = waiting_rows.rows_waiting(model).get(ids[30:].tolist())
     assert np.isneginf(scores[:, :, [0, 3]]).all()
     assert np.isfinite(scores[:, :, [1, 2]]).all()
     model.learn_later(ids[30:], labels[30:])

@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 
-from rpnb.core.columns.categories import LOOKS, Categories
+from rpnb.core.columns.categories import Categories
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.elementary import exp
 from rpnb.core.pooled.engine import run, score
 from rpnb.core.pooled.model import (
     PooledModel,
@@ -17,7 +15,6 @@ from rpnb.core.pooled.model import (
     merge_models,
 )
 from rpnb.core.pooled.pool import weights_in_use
-from rpnb.core.pooled.recorded import learn_recorded, predict_recorded
 from rpnb.estimators.checks.columns import (
     CATEGORICAL,
     TEXT,
@@ -26,24 +23,21 @@ from rpnb.estimators.checks.columns import (
 )
 from rpnb.estimators.checks.labels import (
     LabelArray,
-    as_labels,
-    decode,
     join_classes,
-    number_labels,
 )
-from rpnb.estimators.checks.parameters import threads_for
-from rpnb.estimators.checks.rows import accept_rows, as_table_of_one, check_row
-from rpnb.estimators.checks.weights import check_weight, one_weight
+from rpnb.estimators.checks.rows import as_table_of_one, check_row
+from rpnb.estimators.checks.weights import one_weight
+from rpnb.estimators.late_labels import learn_later, predict_later
 from rpnb.estimators.merging import merged_counts
-from rpnb.estimators.pooled_learner import PooledLearner, weight_of_each
-from rpnb.estimators.stream.class_weights import ClassWeight, check_class_weight
+from rpnb.estimators.pooled_learner import PooledLearner
+from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.locks import lock_of
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.contributions import largest
 from rpnb.estimators.trust.plots import draw_importance
 from rpnb.estimators.trust.pool_reasons import explain_pool, pool_importance
 from rpnb.estimators.trust.reasons import Explanation, feature_names
-from rpnb.estimators.waiting_rows import WaitingRows
+from rpnb.estimators.waiting_rows import WaitingRows, rows_waiting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -372,7 +366,7 @@ class PooledClassifier(WeightedStreamClassifier):
         [0]
         """
         self._fitted_state("waiting_")
-        return self._rows_waiting().ids
+        return rows_waiting(self).ids
 
     def predict_later(self, X: Any) -> tuple[LabelArray, IntArray]:
         """Predict the next samples, and keep them until their labels arrive.
@@ -406,23 +400,8 @@ class PooledClassifier(WeightedStreamClassifier):
         >>> len(model.waiting_)
         125
         """
-        labels, _, ids = self._predict_later(X)
+        labels, _, ids = predict_later(self, X)
         return labels, ids
-
-    def _predict_later(self, X: Any) -> tuple[LabelArray, FloatArray, IntArray]:
-        """Predict as `predict_later` does; return probabilities (n, M) as well."""
-        self._require_varying("predict_later")
-        self._require_fitted()
-        self._check_unchanged()
-        if issparse(X):
-            raise TypeError("predict_later takes dense rows only, got a sparse matrix")
-        rows = self._coded_rows(X)
-        accept_rows(self, X, first=False)
-        with lock_of(self):
-            features = self._features(rows)
-            numbers, log_P, scores = predict_recorded(self._state, features)
-            ids = self._rows_waiting().add(rows, scores)
-        return decode(numbers, self.classes_), exp(log_P), ids
 
     def learn_later(
         self, ids: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
@@ -459,99 +438,8 @@ class PooledClassifier(WeightedStreamClassifier):
         >>> model.n_samples_seen_
         150
         """
-        self._require_varying("learn_later")
-        self._require_fitted()
-        self._check_unchanged()
-        found = self._rows_waiting().check(ids)
-        labels = as_labels(y)
-        if len(found) != labels.shape[0]:
-            raise ValueError(
-                f"ids has {len(found)} rows and y has {labels.shape[0]} labels: give "
-                "one label for each id"
-            )
-        weight = _ONE
-        if sample_weight is not None:
-            weight = check_weight(
-                sample_weight, len(found), PooledLearner.weight_limits
-            )
-            if not weight.all():
-                raise ValueError("sample_weight must be above 0 in learn_later")
-        if not found:
-            return self
-        joined, numbers = number_labels(labels, self.classes_, self._index, None)
-        with lock_of(self):
-            self._add_classes(joined)
-            self._learn_waiting(self._rows_waiting(), found, numbers, weight)
+        learn_later(self, ids, y, sample_weight)
         return self
-
-    def _learn_waiting(
-        self, past: WaitingRows, ids: list[int], y: IntArray, weight: FloatArray
-    ) -> None:
-        """Learn rows that were predicted in the past, of known classes y."""
-        past.align(self.classes_, self._state.outputs)
-        X, _ = past.get(ids)
-        n = y.shape[0]
-        each = weight_of_each(self._row_weights(y, weight), n)
-        jobs = threads_for(self.n_jobs, n)
-        whole = [slice(0, n)]
-        for part in whole if self._categories is None else self._parts_of_layouts(y):
-            # A new layout may have other members.
-            past.align(self.classes_, self._state.outputs)
-            _, scores = past.get(ids[part])
-            features, w = X[part], each[part]
-            if self._categories is not None:
-                features = self._categories.learn(features, y[part], w)
-            learn_recorded(self._state, features, y[part], w, scores, jobs)
-            if self._categories is not None and self._categories.seen in LOOKS:
-                self._look_at_categories()
-        past.remove(ids)
-
-    def _predict_kept(self, X: Any) -> tuple[LabelArray, FloatArray, list[bytes]]:
-        """Predict the next rows; return labels, probabilities, and scores as bytes.
-
-        For callers that keep rows until their labels arrive and pass them to
-        `_learn_kept`.
-        """
-        self._require_varying("predict_later")
-        rows = self._rows_to_predict(X)
-        numbers, log_P, scores = predict_recorded(self._state, rows)
-        past = WaitingRows(self.classes_, tuple(self._state.outputs))
-        return decode(numbers, self.classes_), exp(log_P), past.pack(scores)
-
-    def _learn_kept(self, X: Any, y: Any, kept: Sequence[bytes]) -> None:
-        """Learn rows with their labels and the scores of `_predict_kept`."""
-        self._require_varying("learn_later")
-        self._check_unchanged()
-        rows, labels = self._coded_rows(X), as_labels(y)
-        accept_rows(self, X, first=False)
-        joined, numbers = number_labels(labels, self.classes_, self._index, None)
-        with lock_of(self):
-            self._add_classes(joined)
-            past = WaitingRows(self.classes_, tuple(self._state.outputs))
-            ids = past.add_packed(rows, kept)
-            self._learn_waiting(past, ids, numbers, _ONE)
-
-    def _add_classes(self, joined: LabelArray) -> None:
-        """Add the classes that are new among all classes, sorted."""
-        if joined is self.classes_:
-            return
-        check_class_weight(self._class_weight, joined, whole=False)
-        state = self._state_with_classes(joined, np.zeros(0, np.int64))
-        self._set_classes(joined)
-        self._state = state
-
-    def _rows_waiting(self) -> WaitingRows:
-        """Return the rows that wait, with scores of the current classes and members."""
-        if self._waiting is None:
-            self._waiting = WaitingRows(self.classes_, tuple(self._state.outputs))
-        self._waiting.align(self.classes_, self._state.outputs)
-        return self._waiting
-
-    def _require_varying(self, method: str) -> None:
-        if not self._varying:
-            raise ValueError(
-                f"{method} needs delays='varying', got delays={self.delays!r}"
-            )
 
     def _commit(
         self,

@@ -42,7 +42,12 @@ from rpnb.estimators.saving.pooled_schema import (
 )
 from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.stream.learner import BlockStatistics, Learner, Shapes
-from rpnb.estimators.waiting_rows import ROWS, waiting_from_arrays, waiting_schema
+from rpnb.estimators.waiting_rows import (
+    ROWS,
+    rows_waiting,
+    waiting_from_arrays,
+    waiting_schema,
+)
 
 if TYPE_CHECKING:
     from rpnb.estimators.pooled import PooledClassifier
@@ -275,7 +280,7 @@ class PooledLearner(Learner[PooledModel]):
             width = self.given.n_features_in_
             if self.given._columns is not None:
                 width = self.given._columns.width
-            arrays |= self.given._rows_waiting().to_arrays(width)
+            arrays |= rows_waiting(self.given).to_arrays(width)
         return metadata, arrays
 
     def schema(

@@ -4,7 +4,6 @@ The service, Spark, adapters and commands call these functions instead of privat
 methods of an estimator, so that its internals can change.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,9 @@ from sklearn.base import clone
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.columns import Columns
 from rpnb.estimators.checks.labels import LabelArray, as_labels, number_labels
+from rpnb.estimators.late_labels import learn_kept as learn_kept
+from rpnb.estimators.late_labels import predict_kept as predict_kept
+from rpnb.estimators.late_labels import predict_later as predict_later
 from rpnb.estimators.saving.fitted import saved_model as saved_model
 from rpnb.estimators.stream.class_weights import ClassWeight, check_class_weight
 from rpnb.estimators.stream.classifier import StreamClassifier, new_categories
@@ -179,23 +181,6 @@ def sets_then_learned(
     """
     scored, sets = follow_sets(model, X, y, classes, coverage, thresholds)
     return CodedLabels(scored.predicted, model.classes_), scored.P, sets
-
-
-def predict_waiting(model: Any, X: Any) -> tuple[LabelArray, FloatArray, IntArray]:
-    """Predict rows and keep them for their labels; return also their numbers."""
-    found: tuple[LabelArray, FloatArray, IntArray] = model._predict_later(X)
-    return found
-
-
-def predict_kept(model: Any, X: Any) -> tuple[LabelArray, FloatArray, list[bytes]]:
-    """Return labels, probabilities, and scores as bytes, which `learn_kept` takes."""
-    found: tuple[LabelArray, FloatArray, list[bytes]] = model._predict_kept(X)
-    return found
-
-
-def learn_kept(model: Any, X: Any, y: Any, kept: Sequence[Any]) -> None:
-    """Learn rows with their labels and the scores of `predict_kept`."""
-    model._learn_kept(X, y, kept)
 
 
 def set_thresholds(model: Any) -> FloatArray | None:

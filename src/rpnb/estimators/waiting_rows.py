@@ -154,6 +154,15 @@ class WaitingRows:
         }
 
 
+def rows_waiting(model: Any) -> WaitingRows:
+    """Return the rows that a model keeps, with scores of its classes and members."""
+    if model._waiting is None:
+        model._waiting = WaitingRows(model.classes_, tuple(model._state.outputs))
+    found: WaitingRows = model._waiting
+    found.align(model.classes_, model._state.outputs)
+    return found
+
+
 def waiting_schema(
     shapes: Mapping[str, tuple[int, ...]], p: int, K: int, M: int
 ) -> dict[str, ArraySchema]:

@@ -534,13 +534,15 @@ class ServedModel:
             for kept in _runs(scores, step):
                 some = slice(start, start + len(kept))
                 X, y = event.X[some], as_array(event.labels[some])
+                # Either all rows of a run have scores, or none has.
+                packed = [each for each in kept if each is not None]
                 if start and self._readers:
                     time.sleep(0.001)  # let waiting readers take the lock
                 with self.lock:
-                    if kept[0] is None or not learner.__sklearn_is_fitted__():
-                        learner.partial_fit(X, y)
+                    if packed and learner.__sklearn_is_fitted__():
+                        learn_kept(learner, X, y, packed)
                     else:
-                        learn_kept(learner, X, y, kept)
+                        learner.partial_fit(X, y)
                 start = some.stop
 
     def become(self, other: "ServedModel") -> None:

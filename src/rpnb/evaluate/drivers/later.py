@@ -5,7 +5,7 @@ from typing import Any, final
 import numpy as np
 
 from rpnb.estimators.pooled import PooledClassifier
-from rpnb.estimators.protocol import predict_waiting
+from rpnb.estimators.protocol import predict_later
 from rpnb.evaluate.drivers.driver import (
     Driver,
     Predictions,
@@ -41,7 +41,7 @@ class LaterDriver(Driver):
         """Predict rows by `predict_later`; −1 before the first label."""
         if not self.model.__sklearn_is_fitted__():
             return no_predictions(self, block)
-        labels, P, ids = predict_waiting(self.model, block.X)
+        labels, P, ids = predict_later(self.model, block.X)
         self._ids |= zip(block.rows.tolist(), ids.tolist(), strict=True)
         if len(self._ids) > 2 * len(self.model.waiting_) + 1000:
             waiting = set(self.model.waiting_.tolist())
