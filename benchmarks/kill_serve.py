@@ -374,12 +374,8 @@ async def run_clients(
 def _compare_states(folder: Path, outcome: Outcome, state: bytes | None = None) -> None:
     """Compare the state of a start, or of a server, with a replay of the whole log."""
     from rpnb.serve.log import open_log
-    from rpnb.serve.snapshots import (
-        replay_from_base,
-        restore,
-        same_state,
-        stored_models,
-    )
+    from rpnb.serve.model_rows import stored_models
+    from rpnb.serve.restoring import replay_from_base, restore, same_state
 
     connection = open_log(folder, read_only=True)
     try:

@@ -19,7 +19,9 @@ from rpnb.serve.backtest import backtest
 from rpnb.serve.comparison import Comparison
 from rpnb.serve.log import open_log
 from rpnb.serve.maintenance import check
-from rpnb.serve.snapshots import delete_events, replay_from_base, stored_models
+from rpnb.serve.model_rows import stored_models
+from rpnb.serve.restoring import replay_from_base
+from rpnb.serve.snapshots import delete_events
 from rpnb.serve.specs import ModelSpec
 from serve.process import ServerProcess, run_command, wait_until
 from serve.streams import clusters

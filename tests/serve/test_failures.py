@@ -10,7 +10,7 @@ import pytest
 
 from rpnb.client import Client, ServeError
 from rpnb.serve.maintenance import replayed_state
-from rpnb.serve.snapshots import same_state
+from rpnb.serve.restoring import same_state
 from serve.process import ServerProcess, wait_until
 from serve.streams import clusters
 

@@ -13,7 +13,7 @@ import pytest
 from rpnb.client import Client, ServeError
 from rpnb.estimators.registry import learners
 from rpnb.serve.maintenance import replayed_state
-from rpnb.serve.snapshots import same_state
+from rpnb.serve.restoring import same_state
 from serve.process import ServerProcess, run_command
 from serve.streams import clusters
 from serve.test_refused_labels import SMALL
@@ -277,7 +277,8 @@ def test_a_damaged_event_is_found(start: Start) -> None:
 
 def test_old_events_are_deleted_and_the_rest_still_checks(start: Start) -> None:
     from rpnb.serve.log import open_log
-    from rpnb.serve.snapshots import delete_events, stored_models
+    from rpnb.serve.model_rows import stored_models
+    from rpnb.serve.snapshots import delete_events
 
     server = start("--snapshot-rows", "30")
     with Client(server.address) as client:

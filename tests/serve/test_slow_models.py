@@ -15,7 +15,7 @@ from rpnb.serve.commands import Create, Learn
 from rpnb.serve.costs import row_steps, state_numbers
 from rpnb.serve.limits import ApiError, Limits
 from rpnb.serve.maintenance import replayed_state
-from rpnb.serve.snapshots import same_state
+from rpnb.serve.restoring import same_state
 from rpnb.serve.specs import ModelSpec, new_learner
 from rpnb.serve.writer import Writer
 from serve.process import ServerProcess, wait_until

@@ -13,8 +13,9 @@ from rpnb.client import Client
 from rpnb.evaluate.waiting import ErrorForecast
 from rpnb.serve.followers import Followers
 from rpnb.serve.log import open_log
+from rpnb.serve.model_rows import stored_models
+from rpnb.serve.restoring import restore
 from rpnb.serve.served_model import ServedModel
-from rpnb.serve.snapshots import restore, stored_models
 from serve.process import ServerProcess, wait_until
 
 

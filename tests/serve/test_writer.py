@@ -15,7 +15,7 @@ from rpnb.serve.limits import ApiError, Limits
 from rpnb.serve.log import LogError
 from rpnb.serve.maintenance import backup, check, replayed_state
 from rpnb.serve.metrics import Metrics
-from rpnb.serve.snapshots import same_state
+from rpnb.serve.restoring import same_state
 from rpnb.serve.specs import ModelSpec, new_learner
 from rpnb.serve.writer import Schedule, Writer
 from serve.streams import clusters

@@ -29,9 +29,10 @@ from rpnb.serve.log import (
     probability_of,
     read_log,
 )
+from rpnb.serve.model_rows import ModelRow, stored_models
+from rpnb.serve.restoring import first_state, history_of
 from rpnb.serve.scores import Scores
 from rpnb.serve.served_model import ScoredEvent, ServedModel
-from rpnb.serve.snapshots import ModelRow, first_state, history_of, stored_models
 from rpnb.serve.specs import ModelSpec, new_learner
 
 # Number of a learner that has answered no row of the log.

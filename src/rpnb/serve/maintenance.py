@@ -25,15 +25,9 @@ from rpnb.serve.log import (
     read_log,
     sound_row,
 )
+from rpnb.serve.model_rows import ModelRow, stored_models
+from rpnb.serve.restoring import history_of, replay_from_base, restore, same_state
 from rpnb.serve.served_model import ServedModel
-from rpnb.serve.snapshots import (
-    ModelRow,
-    history_of,
-    replay_from_base,
-    restore,
-    same_state,
-    stored_models,
-)
 
 _COLUMNS = "id, model, kind, time, n, body, checksum, header"
 

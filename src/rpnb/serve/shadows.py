@@ -17,9 +17,10 @@ from rpnb.evaluate.differences import Loss
 from rpnb.serve.arrivals import advance
 from rpnb.serve.history import Contender
 from rpnb.serve.log import open_log
+from rpnb.serve.model_rows import stored_models
+from rpnb.serve.restoring import restore
 from rpnb.serve.scores import Scores
 from rpnb.serve.served_model import SavedState, ServedModel
-from rpnb.serve.snapshots import restore, stored_models
 
 log = logging.getLogger("rpnb.serve")
 

@@ -29,18 +29,11 @@ from rpnb.serve.commands.group import row_ids
 from rpnb.serve.followers import Followers
 from rpnb.serve.limits import ApiError, Limits, unavailable
 from rpnb.serve.log import LabelledEvent, open_log, read_log
+from rpnb.serve.model_rows import ModelRow, model_row, stored_models
+from rpnb.serve.restoring import history_of, isolate, restore
 from rpnb.serve.served_model import ObservedAnswer, SavedState, ServedModel
 from rpnb.serve.shadows import Shadows
-from rpnb.serve.snapshots import (
-    ModelRow,
-    delete_events,
-    history_of,
-    isolate,
-    model_row,
-    restore,
-    stored_models,
-    take_snapshot,
-)
+from rpnb.serve.snapshots import delete_events, take_snapshot
 from rpnb.serve.workers import Job, ModelWorker
 
 log = logging.getLogger("rpnb.serve")

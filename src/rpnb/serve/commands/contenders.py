@@ -17,8 +17,9 @@ from rpnb.serve.history import (
     check_sizes,
 )
 from rpnb.serve.limits import ApiError, beyond
+from rpnb.serve.restoring import first_figures
 from rpnb.serve.served_model import SavedState, ServedModel
-from rpnb.serve.snapshots import first_figures, insert_snapshot
+from rpnb.serve.snapshots import insert_snapshot
 from rpnb.serve.specs import ModelSpec
 
 

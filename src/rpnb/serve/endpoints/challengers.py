@@ -31,14 +31,10 @@ from rpnb.serve.http.formats import JSON
 from rpnb.serve.http.routes import needs
 from rpnb.serve.limits import ApiError, invalid, unavailable
 from rpnb.serve.log import LogError, read_log
+from rpnb.serve.model_rows import model_row
+from rpnb.serve.restoring import model_of_state, state_at, version_state
 from rpnb.serve.scores import Scores
 from rpnb.serve.served_model import SavedState, ServedModel
-from rpnb.serve.snapshots import (
-    model_of_state,
-    model_row,
-    state_at,
-    version_state,
-)
 from rpnb.serve.specs import ModelSpec, check_name, read_spec
 from rpnb.serve.writer import Writer
 
