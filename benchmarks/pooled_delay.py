@@ -25,17 +25,17 @@ FRESH = ("transitions", "neighbours", "window_forest")
 
 
 def models(delay: int, seed: int) -> dict[str, Any]:
-    """Return the learners, some of which know the delay."""
+    """Return the learners, some of which are given the delay."""
     from river.tree import HoeffdingTreeClassifier
 
     rest = [name for name in MEMBERS if name not in FRESH]
     return {
         "Pooled": PooledClassifier(delay=delay, random_state=seed),
-        "Pooled, not told": PooledClassifier(random_state=seed),
+        "Pooled, unset": PooledClassifier(random_state=seed),
         "Pooled without the three": PooledClassifier(
             rest, delay=delay, random_state=seed
         ),
-        "Pooled without the three, not told": PooledClassifier(rest, random_state=seed),
+        "Pooled without the three, unset": PooledClassifier(rest, random_state=seed),
         "RPNB": RPNBClassifier(random_state=seed),
         "Hoeffding tree (River)": HoeffdingTreeClassifier(),
     }

@@ -90,6 +90,37 @@ def test_a_row_that_is_there_keeps_what_was_drawn(server: ServerProcess) -> None
     assert questions(server)["offered"] == 40
 
 
+def test_the_error_is_estimated_from_the_labels_of_chosen_rows(
+    server: ServerProcess,
+) -> None:
+    with Client(server.address) as client:
+        found = client.ask("m", ROWS, budget=0.2)
+        opened = client.asked("m")
+        assert (opened["labels"], opened["error"]) == (0, None)
+        there = [i for i, asked in enumerate(found["asked"]) if asked]
+        client.label("m", [found["ids"][there[0]]], [Y[there[0]]])
+        assert client.asked("m")["standard_error"] is None
+        # In any order, with rows that were not chosen, which do not count.
+        other = [i for i, asked in enumerate(found["asked"]) if not asked][:40]
+        rest = [*there[:0:-1], *other]
+        client.label("m", [found["ids"][i] for i in rest], [Y[i] for i in rest])
+        done = client.asked("m")
+        expected = estimate_error(
+            [Y[i] for i in there],
+            [found["labels"][i] for i in there],
+            [found["weights"][i] for i in there],
+        )
+        assert done["ids"] == []
+        assert done["labels"] == len(there)
+        assert done["error"] == expected.error
+        assert done["standard_error"] == expected.standard_error
+        # The error of all labelled rows is another figure.
+        assert client.model("m")["error"] != expected.error
+        client.forget("m", [found["ids"][i] for i in there])
+        assert client.asked("m")["labels"] == 0
+        assert client.asked("m", limit=1)["error"] is None
+
+
 def test_a_learner_without_probabilities_asks_at_random(
     start: Callable[..., ServerProcess],
 ) -> None:
@@ -126,6 +157,9 @@ def test_a_deleted_model_is_forgotten(server: ServerProcess) -> None:
         "weights": [],
         "offered": 0,
         "drawn": 0,
+        "labels": 0,
+        "error": None,
+        "standard_error": None,
     }
 
 

@@ -330,6 +330,17 @@ class AsyncClient:
         """
         return await self._run(calls.ask(self.batch_size, name, rows, budget, ids))
 
+    async def asked(self, name: str, *, limit: int = 1000) -> dict[str, Any]:
+        """List chosen rows that have no label yet; see `Client.asked`.
+
+        Examples
+        --------
+        >>> waiting = await client.asked("leaves")
+        >>> waiting["error"] is None
+        True
+        """
+        return await self._run(calls.asked(name, limit))
+
     async def explain(self, name: str, rows: Rows) -> list[dict[str, Any]]:
         """Explain the prediction of each row; see `Client.explain`.
 

@@ -307,6 +307,12 @@ def ask(
     return Call(requests, _join_lists)
 
 
+def asked(name: str, limit: int) -> Call[dict[str, Any]]:
+    """List chosen rows that have no label yet."""
+    request = Request("GET", _one(name, "/ask"), parameters={"limit": str(limit)})
+    return Call([request], _only)
+
+
 def explain(size: int, name: str, rows: Any) -> Call[list[dict[str, Any]]]:
     """Request explanations of predictions."""
     return Call(_with_rows(_one(name, "/explain"), rows, size), _join_reasons)

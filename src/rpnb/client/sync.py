@@ -418,6 +418,33 @@ class Client:
         """
         return self._run(calls.ask(self.batch_size, name, rows, budget, ids))
 
+    def asked(self, name: str, *, limit: int = 1000) -> dict[str, Any]:
+        """List the rows chosen by `ask` that have no label yet, oldest first.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        limit : int, default=1000
+            Largest number of rows to list, at most 10,000.
+
+        Returns
+        -------
+        dict
+            "ids", "times" and "weights" of these rows; the number of rows "offered" to
+            `ask` and "drawn" by it; the number of "labels" of drawn rows that have
+            arrived; and the "error" on all rows, with its "standard_error", that they
+            estimate (None if unknown).
+
+        Examples
+        --------
+        >>> found = client.ask("leaves", rows, budget=0.5)
+        >>> waiting = client.asked("leaves")
+        >>> set(waiting["ids"]) <= set(found["ids"]), waiting["error"]
+        (True, None)
+        """
+        return self._run(calls.asked(name, limit))
+
     def explain(self, name: str, rows: Rows) -> list[dict[str, Any]]:
         """Explain the prediction of each row.
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.estimators.stream.asking import RANDOM_SHARE
+from rpnb.serve.asked_error import asked_error
 from rpnb.serve.commands import (
     Budget,
     Command,
@@ -34,6 +35,7 @@ from rpnb.serve.http.formats import TABLES, read_table
 from rpnb.serve.http.request_tables import Table
 from rpnb.serve.http.routes import needs
 from rpnb.serve.limits import beyond, invalid, unavailable
+from rpnb.serve.log import DAMAGE, LogError, read_log
 from rpnb.serve.recent import RecentPrediction
 from rpnb.serve.served_model import ServedModel
 from rpnb.serve.writer import Writer
@@ -119,7 +121,16 @@ class RowEndpoints:
         limit = int(number(request, "limit", 1000, 1, 10_000))
         command = OpenQuestions(name=model.name, number=model.id, limit=limit)
         answer = await self._writer.submit(command)
+        answer |= await asyncio.to_thread(self._asked_error, model)
         return await self._answer(request, answer, len(answer["ids"]))
+
+    def _asked_error(self, model: ServedModel) -> dict[str, Any]:
+        """Return the error that the labels of chosen rows estimate."""
+        try:
+            with read_log(self._writer.folder) as connection:
+                return asked_error(connection, model.id, model.contender)
+        except (*DAMAGE, LogError) as error:
+            raise unavailable(f"the log cannot be read: {error}") from error
 
     async def _predict(
         self, request: Request, remember: bool, budget: Budget | None

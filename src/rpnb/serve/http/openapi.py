@@ -222,6 +222,9 @@ _OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
                 "weights": _list(_WEIGHT),
                 "offered": _COUNT,
                 "drawn": _COUNT,
+                "labels": _COUNT,
+                "error": _SHARE,
+                "standard_error": _SHARE,
             }
         ),
         {
@@ -230,6 +233,9 @@ _OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
             "weights": [8.5],
             "offered": 2,
             "drawn": 1,
+            "labels": 0,
+            "error": None,
+            "standard_error": None,
         },
     ),
     ("POST", f"{_ONE}/explain"): (
