@@ -42,6 +42,26 @@ def test_few_rows_are_json_and_more_are_arrow() -> None:
     assert (json.loads(body), kind) == ({"rows": objects}, JSON)
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[np.nan, "NO"], [2.0, "IT"]],
+        [{"a": np.nan, "b": "NO"}, {"a": np.float64(2.0), "b": "IT"}],
+    ],
+)
+def test_missing_values_beside_text_are_null(rows: Any) -> None:
+    ((_, body, _),) = encode_batches(rows, None, None, 100)
+    first, second = json.loads(body)["rows"]
+    values = first.values() if isinstance(first, dict) else first
+    assert [*values] == [None, "NO"]
+    assert 2.0 in (second.values() if isinstance(second, dict) else second)
+    for bad in ([[np.inf, "NO"]], [{"a": np.inf}]):
+        with pytest.raises(ValueError, match="a request must not contain infinity"):
+            list(encode_batches(bad, None, None, 100))
+    with pytest.raises(ValueError, match="NaN as a label"):
+        calls.label(9, "m", ["i"], [np.nan], None)
+
+
 def test_rows_labels_and_ids_are_as_many() -> None:
     with pytest.raises(ValueError, match="rows must be a table, got 1 dimensions"):
         list(encode_batches([1.0, 2.0], None, None, 9))

@@ -20,12 +20,23 @@ _FEW_ROWS = 16
 
 def to_json(value: Any) -> bytes:
     """Return a value as JSON."""
-    return json.dumps(value, allow_nan=False).encode()
+    try:
+        return json.dumps(value, allow_nan=False).encode()
+    except ValueError as error:
+        raise ValueError(
+            f"a request must not contain infinity, NaN as a label, or itself ({error})"
+        ) from error
 
 
 def plain(value: Any) -> Any:
     """Return a NumPy scalar as a Python value."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _plain_cell(value: Any) -> Any:
+    """Return a value of a row as a Python value, None for NaN."""
+    found = plain(value)
+    return None if isinstance(found, float) and found != found else found
 
 
 def plain_labels(y: Any) -> list[Label]:
@@ -49,8 +60,15 @@ def encode_batches(
     names = column_names(rows)
     rows = _plain_rows(rows)
     objects = not hasattr(rows, "shape") and len(rows) and isinstance(rows[0], dict)
+    if objects:
+        rows = [
+            {name: _plain_cell(each) for name, each in row.items()}
+            if isinstance(row, Mapping)
+            else row
+            for row in rows
+        ]
     if not objects and _has_text(rows):  # columns of categories or text
-        rows, objects = [[plain(each) for each in row] for row in rows], True
+        rows, objects = [[_plain_cell(each) for each in row] for row in rows], True
     X = rows if objects else np.asarray(rows, dtype=np.float64)
     if not objects and X.ndim != 2:
         raise ValueError(f"rows must be a table, got {X.ndim} dimensions")

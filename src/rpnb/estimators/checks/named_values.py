@@ -27,9 +27,12 @@ def check_values(
     if not _PLAIN.issuperset(map(type, values)):
         for name, value in zip(names, values, strict=True):
             if not isinstance(value, Real | np.bool_):
+                cure = "encode categories and text first"
+                if value is None:
+                    cure = "leave a missing feature out"
                 raise TypeError(
                     f"the feature {name!r} must be a number, got {value!r} of type "
-                    f"{type(value).__name__}; encode categories and text first"
+                    f"{type(value).__name__}; {cure}"
                 )
     try:
         row = np.array(values, np.float64)
