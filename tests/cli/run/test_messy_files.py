@@ -578,3 +578,25 @@ def test_a_row_that_ends_with_a_delimiter_is_named(
 def test_an_empty_name_is_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "", "--target", "label"]) == 2
     assert "the name of the file is empty" in capsys.readouterr().err
+
+
+def test_words_as_frequent_as_few_numbers_are_proposed_as_categories(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        ",".join(
+            (("2", "4", "more")[i % 3], ("2", "3", "4", "5more")[i % 4], "ppq"[i % 3])
+        )
+        for i in range(120)
+    ]
+    Path("car.csv").write_text("\n".join(["persons,doors,label", *lines, ""]))
+    assert main(["run", "car.csv", "--target", "label", "--json"]) == 2
+    said = capsys.readouterr().err
+    assert "if it stands for a missing value, use --na more" in said
+    suggested = said.split("Try: rpnb ")[1]
+    assert main(shlex.split(suggested)) == 0
+    found = json.loads(capsys.readouterr().out)["columns"]
+    assert found["categories"] == {"persons": 3, "doors": 4}

@@ -28,8 +28,8 @@ _EXAMINED = 20_000
 # A text that may stand for a missing number, an error of Excel among them; of so many,
 # at most, in a column.
 _WORD, _WORDS = re.compile(r"[^\d\n]{1,40}|#[A-Z]+/?[A-Z0]*[!?]?"), 3
-# So many numbers with a unit may be names of categories.
-_FEW = 20
+# So many numbers with a unit, or beside words, may be names of categories.
+_FEW, _FEW_BESIDE_WORDS = 20, 5
 # So many values, and more than this share of them different, are free text.
 _ENOUGH, _SHARE = 50, 0.5
 #: Supported dates: year, month and day, with an optional time.
@@ -274,8 +274,26 @@ def _not_numbers(
     if words:
         text = refused_number(name, rows[words[0]], column, words[0], na=named)
         fixes = [("--na", word.strip()) for word in named]
-        found.append(FileError(text, fixes or [("--as-category", column)]))
+        if not named or _are_categories(values, words):
+            fixes = [("--as-category", column)]
+        found.append(FileError(text, fixes))
     return join_problems(name, found)
+
+
+def _are_categories(values: "pa.ChunkedArray", words: Sequence[str]) -> bool:
+    """Return whether words are as frequent as the few numbers beside them.
+
+    This is so in a column such as 2, 4, more.
+    """
+    counts = {
+        each["values"]: each["counts"]
+        for each in values.value_counts().to_pylist()
+        if each["values"] is not None
+    }
+    numbers = [count for value, count in counts.items() if value not in words]
+    if not 0 < len(numbers) <= _FEW_BESIDE_WORDS:
+        return False
+    return 2 * min(counts[word] for word in words) >= min(numbers) >= 2
 
 
 def _may_be_missing(words: list[str]) -> bool:
@@ -342,6 +360,9 @@ def _with_unit(
             f"them to one unit, or drop the column with {typed('--drop', column)}",
             [("--drop", column)],
         )
+    known = all(unit.lower() in UNITS for unit in units)
+    if not known and readable and len(numbers) + len(readable) <= _FEW:
+        return None  # such as 2 doors, 3 doors, 5more
     problems: list[FileError] = []
     if not all(map(notation.matches, numbers.values())):
         if notation_for(numbers.values()) is None:
@@ -352,7 +373,7 @@ def _with_unit(
             OtherNotation(name, rows[cell], column, cell, bare, notation.decimal)
         )
     if words:
-        if len(numbers) <= _FEW and not all(unit.lower() in UNITS for unit in units):
+        if len(numbers) <= _FEW and not known:
             return None  # such as 2 rooms, 3 rooms, studio
         text = refused_number(name, rows[words[0]], column, words[0], na=words)
         problems.append(FileError(text, [("--na", word.strip()) for word in words]))
