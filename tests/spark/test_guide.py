@@ -2,6 +2,7 @@
 
 import doctest
 import importlib.util
+import inspect
 import json
 import subprocess
 import sys
@@ -9,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pytest
 
+import rpnb.spark as public
 from spark.workloads import JAVA, labelled, named
 from spark_cluster import environment
 
@@ -22,6 +26,38 @@ def test_the_examples_of_the_guide_run(spark: Any) -> None:
     )
     assert found.attempted > 10
     assert found.failed == 0
+
+
+def documented() -> dict[str, Any]:
+    """Return all public names of `rpnb.spark` and the public methods of its classes."""
+    found = {name: getattr(public, name) for name in public.__all__}
+    for name, each in [*found.items()]:
+        if inspect.isclass(each):
+            for key in dir(each):
+                member = inspect.getattr_static(each, key)
+                member = getattr(member, "fget", getattr(member, "__func__", member))
+                own = str(getattr(member, "__module__", "")).startswith("rpnb.")
+                if inspect.isfunction(member) and own and not key.startswith("_"):
+                    found[f"{name}.{key}"] = member
+    return found
+
+
+@pytest.fixture(scope="module")
+def frame(spark: Any) -> Any:
+    """Return the frame of the examples."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 600)
+    rows = {"a": rng.normal(size=600) + y, "b": rng.normal(size=600) - y}
+    return spark.createDataFrame(pd.DataFrame({**rows, "label": y, "time": range(600)}))
+
+
+@pytest.mark.parametrize("name", documented())
+def test_the_examples_of_the_reference_run(spark: Any, frame: Any, name: str) -> None:
+    text = inspect.getdoc(documented()[name]) or ""
+    names = {"spark": spark, "frame": frame}
+    example = doctest.DocTestParser().get_doctest(text, names, name, None, None)
+    assert example.examples
+    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 def test_the_job_on_files_runs_by_spark_submit(tmp_path: Path) -> None:

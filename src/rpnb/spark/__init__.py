@@ -1,6 +1,8 @@
 """RPNB on Apache Spark: one model, with the rows of each mini-batch distributed.
 
-Needs the extra: ``pip install 'rpnb[spark]'``, and Java 17.
+Needs the extra: ``pip install 'rpnb[spark]'``, and Java 17. In the examples of this
+package, `spark` is a `SparkSession`, and `frame` has 600 rows with the columns a, b,
+label and time.
 """
 
 try:

@@ -23,7 +23,20 @@ BadRows = Literal["refuse", "set_aside"]
 
 
 class BadRowError(ValueError):
-    """A row that cannot be learned; the message names its position and the problem."""
+    """A row that cannot be learned; the message names its position and the problem.
+
+    Examples
+    --------
+    >>> from rpnb import RPNBClassifier
+    >>> from rpnb.spark import BadRowError, learn
+    >>> model = RPNBClassifier(20, batch_size=300, random_state=0)
+    >>> bad = frame.selectExpr("a", "if(time = 7, null, b) as b", "label", "time")
+    >>> try:
+    ...     _ = learn(model, bad, order="time")
+    ... except BadRowError as error:
+    ...     print(str(error).split(": ")[:2])
+    ['row 8 of the frame', "column 'b' is missing"]
+    """
 
 
 def set_aside_rows(

@@ -61,6 +61,15 @@ class BatchResult:
         Time that the mini-batch took.
     bytes_out, bytes_back : int
         Size of the model sent to the executors, and of the statistics returned.
+
+    Examples
+    --------
+    >>> from rpnb import RPNBClassifier
+    >>> from rpnb.spark import learn
+    >>> model = RPNBClassifier(20, batch_size=300, random_state=0)
+    >>> first, second = learn(model, frame, order="time")
+    >>> second.batch, second.rows, second.error < 0.5
+    (1, 300, True)
     """
 
     batch: int
@@ -74,7 +83,17 @@ class BatchResult:
 
     @property
     def error(self) -> float:
-        """Error rate of the predictions."""
+        """Error rate of the predictions.
+
+        Examples
+        --------
+        >>> from rpnb import RPNBClassifier
+        >>> from rpnb.spark import learn
+        >>> model = RPNBClassifier(20, batch_size=300, random_state=0)
+        >>> first, second = learn(model, frame, order="time")
+        >>> first.error                                  # nothing was learned before
+        1.0
+        """
         return self.mistakes / self.rows
 
 
@@ -149,6 +168,16 @@ def learn(
     -------
     list of BatchResult
         Results, one for each mini-batch.
+
+    Examples
+    --------
+    >>> from rpnb import RPNBClassifier
+    >>> from rpnb.spark import learn
+    >>> model = RPNBClassifier(20, batch_size=300, random_state=0)
+    >>> [result.rows for result in learn(model, frame, order="time")]
+    [300, 300]
+    >>> model.n_samples_seen_
+    600
     """
     results = []
     for each in learn_frame(

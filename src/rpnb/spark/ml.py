@@ -78,27 +78,69 @@ class _Columns(
     """Column parameters shared by the estimator and the model."""
 
     def setFeaturesCol(self, value: str) -> Any:
-        """Set the column of the features: vectors, dense or sparse."""
+        """Set the column of the features: vectors, dense or sparse.
+
+        Examples
+        --------
+        >>> from rpnb.spark import RPNBEstimator
+        >>> RPNBEstimator().setFeaturesCol("vectors").getFeaturesCol()
+        'vectors'
+        """
         return self._set(featuresCol=value)
 
     def setLabelCol(self, value: str) -> Any:
-        """Set the column of the labels."""
+        """Set the column of the labels.
+
+        Examples
+        --------
+        >>> from rpnb.spark import RPNBEstimator
+        >>> RPNBEstimator().setLabelCol("class").getLabelCol()
+        'class'
+        """
         return self._set(labelCol=value)
 
     def setPredictionCol(self, value: str) -> Any:
-        """Set the column of the predictions."""
+        """Set the column of the predictions.
+
+        Examples
+        --------
+        >>> from rpnb.spark import RPNBEstimator
+        >>> RPNBEstimator().setPredictionCol("predicted").getPredictionCol()
+        'predicted'
+        """
         return self._set(predictionCol=value)
 
     def setProbabilityCol(self, value: str) -> Any:
-        """Set the column of the probabilities; an empty name leaves it out."""
+        """Set the column of the probabilities; an empty name leaves it out.
+
+        Examples
+        --------
+        >>> from rpnb.spark import RPNBEstimator
+        >>> RPNBEstimator().setProbabilityCol("P").getProbabilityCol()
+        'P'
+        """
         return self._set(probabilityCol=value)
 
     def setRawPredictionCol(self, value: str) -> Any:
-        """Set the column of the scores; an empty name leaves it out."""
+        """Set the column of the scores; an empty name leaves it out.
+
+        Examples
+        --------
+        >>> from rpnb.spark import RPNBEstimator
+        >>> RPNBEstimator().setRawPredictionCol("scores").getRawPredictionCol()
+        'scores'
+        """
         return self._set(rawPredictionCol=value)
 
     def setThresholds(self, value: list[float]) -> Any:
-        """Set thresholds: the class with the largest P/threshold is predicted."""
+        """Set thresholds: the class with the largest P/threshold is predicted.
+
+        Examples
+        --------
+        >>> from rpnb.spark import RPNBEstimator
+        >>> RPNBEstimator().setThresholds([0.7, 0.3]).getThresholds()
+        [0.7, 0.3]
+        """
         return self._set(thresholds=value)
 
 
@@ -147,6 +189,16 @@ class RPNBEstimator(
         Parameter of `rpnb.RPNBClassifier`; 0 stands for None.
     seed : int, default=0
         Seed of the projections.
+
+    Examples
+    --------
+    >>> from pyspark.ml.feature import VectorAssembler
+    >>> from rpnb.spark import RPNBEstimator
+    >>> vectors = VectorAssembler(inputCols=["a", "b"], outputCol="features")
+    >>> rows = vectors.transform(frame)
+    >>> model = RPNBEstimator(nEstimators=20, orderCol="time").fit(rows)
+    >>> model.transform(rows).columns[-3:]
+    ['rawPrediction', 'probability', 'prediction']
     """
 
     orderCol: Any = _param(
@@ -239,12 +291,26 @@ class RPNBEstimator(
 
     @keyword_only
     def setParams(self, **parameters: Any) -> "RPNBEstimator":
-        """Set parameters by name."""
+        """Set parameters by name.
+
+        Examples
+        --------
+        >>> from rpnb.spark import RPNBEstimator
+        >>> RPNBEstimator().setParams(batchSize=500).getOrDefault("batchSize")
+        500
+        """
         self._set(**self._input_kwargs)
         return self
 
     def setWeightCol(self, value: str) -> "RPNBEstimator":
-        """Set the column of the weights."""
+        """Set the column of the weights.
+
+        Examples
+        --------
+        >>> from rpnb.spark import RPNBEstimator
+        >>> RPNBEstimator().setWeightCol("weight").getWeightCol()
+        'weight'
+        """
         self._set(weightCol=value)
         return self
 
@@ -294,6 +360,16 @@ class RPNBModel(_Columns, Model, MLWritable, MLReadable):
     ----------
     model : RPNBClassifier
         Classifier, which can be saved, merged, compiled or trained further.
+
+    Examples
+    --------
+    >>> from pyspark.ml.feature import VectorAssembler
+    >>> from rpnb.spark import RPNBEstimator
+    >>> vectors = VectorAssembler(inputCols=["a", "b"], outputCol="features")
+    >>> rows = vectors.transform(frame)
+    >>> model = RPNBEstimator(nEstimators=20, orderCol="time").fit(rows)
+    >>> model.model                                       # the classifier
+    RPNBClassifier(batch_size=2000, n_estimators=20, random_state=0)
     """
 
     def __init__(self, model: RPNBClassifier | None = None) -> None:
@@ -302,12 +378,34 @@ class RPNBModel(_Columns, Model, MLWritable, MLReadable):
 
     @property
     def numClasses(self) -> int:
-        """Number of classes: the largest label, plus one."""
+        """Number of classes: the largest label, plus one.
+
+        Examples
+        --------
+        >>> from pyspark.ml.feature import VectorAssembler
+        >>> from rpnb.spark import RPNBEstimator
+        >>> vectors = VectorAssembler(inputCols=["a", "b"], outputCol="features")
+        >>> rows = vectors.transform(frame)
+        >>> model = RPNBEstimator(nEstimators=20, orderCol="time").fit(rows)
+        >>> model.numClasses
+        3
+        """
         return int(self.model.classes_.max()) + 1
 
     @property
     def numFeatures(self) -> int:
-        """Number of features."""
+        """Number of features.
+
+        Examples
+        --------
+        >>> from pyspark.ml.feature import VectorAssembler
+        >>> from rpnb.spark import RPNBEstimator
+        >>> vectors = VectorAssembler(inputCols=["a", "b"], outputCol="features")
+        >>> rows = vectors.transform(frame)
+        >>> model = RPNBEstimator(nEstimators=20, orderCol="time").fit(rows)
+        >>> model.numFeatures
+        2
+        """
         return int(self.model.n_features_in_)
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
@@ -369,12 +467,38 @@ class RPNBModel(_Columns, Model, MLWritable, MLReadable):
         )
 
     def write(self) -> MLWriter:
-        """Return a writer, for ``model.write().overwrite().save(path)``."""
+        """Return a writer, for ``model.write().overwrite().save(path)``.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> from pyspark.ml.feature import VectorAssembler
+        >>> from rpnb.spark import RPNBEstimator, RPNBModel
+        >>> vectors = VectorAssembler(inputCols=["a", "b"], outputCol="features")
+        >>> model = RPNBEstimator(nEstimators=20).fit(vectors.transform(frame))
+        >>> with TemporaryDirectory() as folder:
+        ...     model.write().overwrite().save(folder)
+        ...     RPNBModel.load(folder).numClasses
+        3
+        """
         return _ModelWriter(self)
 
     @classmethod
     def read(cls) -> MLReader:
-        """Return a reader, for ``RPNBModel.load(path)``."""
+        """Return a reader, for ``RPNBModel.load(path)``.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> from pyspark.ml.feature import VectorAssembler
+        >>> from rpnb.spark import RPNBEstimator, RPNBModel
+        >>> vectors = VectorAssembler(inputCols=["a", "b"], outputCol="features")
+        >>> model = RPNBEstimator(nEstimators=20).fit(vectors.transform(frame))
+        >>> with TemporaryDirectory() as folder:
+        ...     model.write().overwrite().save(folder)
+        ...     RPNBModel.read().load(folder).numClasses
+        3
+        """
         return _ModelReader(cls)
 
 

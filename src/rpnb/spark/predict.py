@@ -54,6 +54,15 @@ def predict(
     -------
     DataFrame
         Frame with the columns of `frame` and the new ones.
+
+    Examples
+    --------
+    >>> from rpnb import RPNBClassifier
+    >>> from rpnb.spark import learn, predict
+    >>> model = RPNBClassifier(20, batch_size=300, random_state=0)
+    >>> results = learn(model, frame, order="time")
+    >>> predict(model, frame).select("time", "prediction", "probability").columns
+    ['time', 'prediction', 'probability']
     """
     if bad_rows not in ("refuse", "null"):
         raise ValueError(f"bad_rows must be 'refuse' or 'null', got {bad_rows!r}")

@@ -50,6 +50,13 @@ class SavedBatch(NamedTuple):
         Number of bad rows set aside.
     truth, predicted : dict
         Number of rows of each class, and of predictions of each class.
+
+    Examples
+    --------
+    >>> from rpnb.spark import SavedBatch
+    >>> record = SavedBatch("query", batch=3, rows=400, mistakes=100)
+    >>> record.error
+    0.25
     """
 
     query: str
@@ -61,7 +68,16 @@ class SavedBatch(NamedTuple):
     predicted: Mapping[str, int] = {}
 
     def plus(self, classes: Any, y: IntArray, labels: IntArray) -> "SavedBatch":
-        """Return the record after more rows."""
+        """Return the record after more rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rpnb.spark import SavedBatch
+        >>> classes, truth = np.array(["elm", "oak"]), np.array([0, 0, 1])
+        >>> SavedBatch("query").plus(classes, truth, np.array([0, 1, 1])).mistakes
+        1
+        """
         return self._replace(
             rows=self.rows + y.shape[0],
             mistakes=self.mistakes + int(np.count_nonzero(y != labels)),
@@ -71,12 +87,28 @@ class SavedBatch(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Error rate of the predictions, made before the rows were learned."""
+        """Error rate of the predictions, made before the rows were learned.
+
+        Examples
+        --------
+        >>> from rpnb.spark import SavedBatch
+        >>> SavedBatch("query", rows=400, mistakes=100).error
+        0.25
+        """
         return self.mistakes / self.rows if self.rows else float("nan")
 
     @property
     def kappa(self) -> float:
-        """Cohen's κ of the predictions."""
+        """Cohen's κ of the predictions.
+
+        Examples
+        --------
+        >>> from rpnb.spark import SavedBatch
+        >>> half = {"elm": 200, "oak": 200}
+        >>> counts = {"truth": half, "predicted": half}
+        >>> SavedBatch("query", rows=400, mistakes=100, **counts).kappa
+        0.5
+        """
         if not self.rows:
             return float("nan")
         truth = np.array([*self.truth.values()])
@@ -104,12 +136,33 @@ def saved_batch(
     ------
     ModelFileError
         If the record is damaged, or the file was not signed with the key.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from rpnb import RPNBClassifier
+    >>> from rpnb.spark import saved_batch, stream
+    >>> folder = TemporaryDirectory()
+    >>> frame.write.parquet(f"{folder.name}/rows")
+    >>> rows = spark.readStream.schema(frame.schema).parquet(f"{folder.name}/rows")
+    >>> query = stream(
+    ...     RPNBClassifier(20, batch_size=None, random_state=0),
+    ...     rows,
+    ...     path=f"{folder.name}/model.rpnb",
+    ...     checkpoint=f"{folder.name}/checkpoint",
+    ...     order="time",
+    ...     trigger={"availableNow": True},
+    ... )
+    >>> query.awaitTermination()
+    >>> saved_batch(f"{folder.name}/model.rpnb").batch
+    0
+    >>> folder.cleanup()
     """
     held = read_attached(path, _ENTRY, key)
     if held is None:
         return None
     if not _is_sound(held):
-        raise ModelFileError(f"{path} is damaged: what it says of its query is wrong")
+        raise ModelFileError(f"{path} is damaged: its record of a query is invalid")
     return SavedBatch(**held)
 
 
@@ -189,6 +242,27 @@ def stream(
     -------
     StreamingQuery
         The running query.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from rpnb import RPNBClassifier
+    >>> from rpnb.spark import saved_batch, stream
+    >>> folder = TemporaryDirectory()
+    >>> frame.write.parquet(f"{folder.name}/rows")
+    >>> rows = spark.readStream.schema(frame.schema).parquet(f"{folder.name}/rows")
+    >>> query = stream(
+    ...     RPNBClassifier(20, batch_size=None, random_state=0),
+    ...     rows,
+    ...     path=f"{folder.name}/model.rpnb",
+    ...     checkpoint=f"{folder.name}/checkpoint",
+    ...     order="time",
+    ...     trigger={"availableNow": True},
+    ... )
+    >>> query.awaitTermination()
+    >>> saved_batch(f"{folder.name}/model.rpnb").rows
+    600
+    >>> folder.cleanup()
     """
     check_batch_size(model, batch_size)
     columns = choose_columns(frame, features, label, order, weight)
@@ -387,5 +461,12 @@ def progress_listener(
         File to write lines to; by default the standard error.
     key : bytes, optional
         Key of the query, if its model file is signed.
+
+    Examples
+    --------
+    >>> from rpnb.spark import progress_listener
+    >>> listener = progress_listener("model.rpnb")
+    >>> spark.streams.addListener(listener)
+    >>> spark.streams.removeListener(listener)
     """
     return _ProgressListener(Path(path), sys.stderr if file is None else file, key)
