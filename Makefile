@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 
 .PHONY: help
-help: ## say what can be made
+help: ## list all targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 # The environment, with the package in editable form; the core is built separately. Python
@@ -37,19 +37,19 @@ $(STAMP): $(VENV)/.tools $(SOURCES)
 	touch $@
 
 .PHONY: install
-install: $(STAMP) ## make the virtual environment, and build the core
+install: $(STAMP) ## create the virtual environment and build the core
 
 .PHONY: run
-run: $(STAMP) ## the main job, offline, on data that come with the package
+run: $(STAMP) ## run the paper's evaluation offline, on data that ships with the package
 	$(BIN)/rpnb paper --offline --permutations 6 --results results/offline.jsonl
 
 # Tests and the rest side by side; what a part prints comes when it has ended.
 .PHONY: test
-test: $(STAMP) ## all that must hold: style, types, layers, tests
+test: $(STAMP) ## run everything that a change must pass: style, types, layers, tests
 	$(MAKE) --jobs=2 --output-sync=target --no-print-directory unit style
 
 .PHONY: style
-style: $(STAMP) ## style, types and layers
+style: $(STAMP) ## check style, types and layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -57,7 +57,7 @@ style: $(STAMP) ## style, types and layers
 	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files 'cpp/*.h' 'cpp/*.cpp')
 
 .PHONY: check
-check: style ## the same, and a linter over the C++ sources
+check: style ## the same, and run clang-tidy over the C++ sources
 	echo $(filter %.cpp,$(SOURCES)) | xargs -n 4 -P 2 $(BIN)/clang-tidy -p build/make --quiet --extra-arg=-Wno-ignored-gch
 
 # Linters of the files that describe the project; they need neither the package nor the core.
@@ -70,7 +70,7 @@ $(PROJECT)/.installed: pyproject.toml
 
 SCHEMA := $(PROJECT)/bin/check-jsonschema --quiet --builtin-schema
 .PHONY: check-project
-check-project: $(PROJECT)/.installed ## metadata, workflows, templates, recipe, source archive
+check-project: $(PROJECT)/.installed ## check metadata, workflows, templates, recipe and source archive
 	$(PROJECT)/bin/validate-pyproject pyproject.toml
 	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
 	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/*_re*.yml
@@ -88,23 +88,23 @@ check-project: $(PROJECT)/.installed ## metadata, workflows, templates, recipe, 
 	$(PROJECT)/bin/check-sdist --no-isolation
 
 .PHONY: unit
-unit: $(STAMP) ## the tests, and the examples in the documentation
+unit: $(STAMP) ## run the tests, and the examples in the documentation
 	$(BIN)/pytest --numprocesses=auto --dist=worksteal
 
 .PHONY: test-capymoa
-test-capymoa: $(STAMP) ## the classifier of CapyMOA, which is installed for it
+test-capymoa: $(STAMP) ## install CapyMOA, and test the adapter
 	RPNB_CAPYMOA_ENV=$(VENV)/capymoa $(BIN)/pytest tests/adapters/test_capymoa.py
 
 .PHONY: test-spark
-test-spark: $(STAMP) ## Spark, which is installed for it: a cluster, faults, pipelines
+test-spark: $(STAMP) ## install Spark, and test clusters, faults and pipelines
 	$(BIN)/python tools/extra_environment.py spark $(VENV)/spark -m pytest -W default tests/spark
 
 .PHONY: test-mlflow
-test-mlflow: $(STAMP) ## models in MLflow, which is installed for it
+test-mlflow: $(STAMP) ## install MLflow, and test models in it
 	$(BIN)/python tools/extra_environment.py mlflow $(VENV)/mlflow -m pytest -W default tests/adapters/test_mlflow.py
 
 .PHONY: test-journeys
-test-journeys: $(STAMP) ## what a new user does first, with the wheel in a fresh environment
+test-journeys: $(STAMP) ## test a new user's first steps, with the wheel in a fresh environment
 	RPNB_JOURNEYS=1 $(BIN)/pytest tests/journeys
 
 # What the service needs is installed beside the packages of the environment.
@@ -117,7 +117,7 @@ $(SERVE)/.installed: $(STAMP)
 	touch $@
 
 .PHONY: test-serve
-test-serve: $(SERVE)/.installed ## the service, with a real server and a real browser
+test-serve: $(SERVE)/.installed ## test the service, with a real server and a real browser
 	$(SERVE)/bin/python -m pytest tests/serve --numprocesses=2 --dist=loadfile
 
 # The core compiled in another way, in an environment that sees the packages of this one.
@@ -145,7 +145,7 @@ LIBRARY = $(shell $(CXX) -print-file-name=$(1))
 ADDRESS = RPNB_LEVEL=v3 LD_PRELOAD="$(call LIBRARY,libasan.so) $(call LIBRARY,libstdc++.so)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 $(abspath $(VENV))/checked/bin/python
 THREAD = RPNB_LEVEL=v3 LD_PRELOAD="$(call LIBRARY,libtsan.so) $(call LIBRARY,libstdc++.so)" TSAN_OPTIONS=halt_on_error=1 $(VENV)/thread/bin/python
 .PHONY: test-sanitizers
-test-sanitizers: $(VENV)/checked/.installed $(VENV)/thread/.installed ## the core under sanitizers of memory, undefined behaviour and threads, all lines executed
+test-sanitizers: $(VENV)/checked/.installed $(VENV)/thread/.installed ## test the core under sanitizers of memory, undefined behaviour and threads, with full coverage
 	find build/checked -name '*.gcda' -delete
 	$(ADDRESS) -m pytest -q -p no:cacheprovider --numprocesses=2 --cov=rpnb.core --cov-fail-under=100 tests/core
 	$(BIN)/gcovr --root . --filter cpp/ --merge-lines --exclude-throw-branches --exclude-noncode-lines --exclude-function-lines --gcov-ignore-parse-errors=negative_hits.warn_once_per_file --gcov-suspicious-hits-threshold=0 --fail-under-line 100 build/checked
@@ -154,43 +154,43 @@ test-sanitizers: $(VENV)/checked/.installed $(VENV)/thread/.installed ## the cor
 
 # make wheels PYTHONS=--all takes every Python that is here
 .PHONY: wheels
-wheels: $(STAMP) ## wheels, repaired, and used in fresh environments without a compiler
+wheels: $(STAMP) ## build and repair wheels, and use them in fresh environments without a compiler
 	$(BIN)/python tools/wheels.py $(PYTHONS)
 
 # make fuzz SECONDS=1200, and SEED=7 for the cases of a seed
 .PHONY: fuzz
-fuzz: $(STAMP) ## random and hostile input for everything; failing cases are kept
+fuzz: $(STAMP) ## attack everything with random and hostile input; failing cases are kept
 	cd tools && $(abspath $(BIN))/python -m fuzzer --seconds $(or $(SECONDS),120) $(if $(SEED),--seed $(SEED))
 
 .PHONY: fuzz-serve
-fuzz-serve: $(SERVE)/.installed ## attacks on a service that runs, and damaged logs
+fuzz-serve: $(SERVE)/.installed ## attack a running service, and damage logs
 	cd tools && $(abspath $(SERVE))/bin/python -m fuzzer --targets service damaged_logs --seconds $(or $(SECONDS),120) $(if $(SEED),--seed $(SEED))
 
 # make faults KILLS=1000
 .PHONY: faults
-faults: $(STAMP) ## kills while files are written, and full disks
+faults: $(STAMP) ## kill processes while they write files, and fill disks
 	cd tools && $(abspath $(BIN))/python -m faults kills $(or $(KILLS),1000) $(if $(SEED),--seed $(SEED))
 	cd tools && $(abspath $(BIN))/python -m faults full
 
 .PHONY: fix
-fix: $(STAMP) ## format, and mend what can be mended
+fix: $(STAMP) ## format, and fix what ruff can fix
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 .PHONY: docs
-docs: $(STAMP) ## the documentation site, in site/; warnings are errors
+docs: $(STAMP) ## build the documentation site in site/; warnings are errors
 	$(BIN)/python tools/build_site.py
 
 .PHONY: bench
-bench: $(STAMP) ## how fast it is beside its peers, and beside what it cannot avoid
+bench: $(STAMP) ## measure speed against other libraries, and against the unavoidable matrix products
 	cd benchmarks && ../$(BIN)/python -m peers
 	$(BIN)/python benchmarks/speed.py floor one-row river start
 
 .PHONY: constraints
-constraints: $(STAMP) ## take the newest versions of everything
+constraints: $(STAMP) ## update the pinned versions of all dependencies
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --extra serve --group dev --group serve --no-header --no-annotate --upgrade --output-file constraints.txt
 
 .PHONY: clean
-clean: ## remove what was made
+clean: ## remove everything that was built
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage site

@@ -165,6 +165,21 @@ def test_commands_are_understood(page: Path) -> None:
             assert all((ROOT / word).exists() for word in words[1:] if "/" in word)
 
 
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_call_targets_and_scripts_that_exist(workflow: Path) -> None:
+    text = workflow.read_text(encoding="utf-8")
+    called = re.findall(r"run: make ([\w-]+)", text)
+    if matrix := re.search(r"^ +target:\n((?: +- [\w-]+\n)+)", text, re.MULTILINE):
+        called += re.findall(r"- ([\w-]+)\n", matrix[1])
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert sorted({*called} - {*targets}) == []
+    scripts = re.findall(r"python3? ((?:tools|benchmarks)/[\w/.]+)", text)
+    assert [script for script in scripts if not (ROOT / script).exists()] == []
+
+
 def test_every_page_is_reached_from_the_readme() -> None:
     reached, ahead = set(), [ROOT / "README.md"]
     while ahead:

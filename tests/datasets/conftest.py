@@ -25,7 +25,7 @@ def _no_data_folder_by_accident(monkeypatch: pytest.MonkeyPatch) -> None:
 def data_folder() -> Path:
     """The folder with the 32 files, which a user does not have."""
     if not SHARED.is_dir():
-        pytest.skip("needs the data files in ../shared/data")
+        pytest.skip("needs the files of the paper's datasets")
     return SHARED
 
 

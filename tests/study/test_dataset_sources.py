@@ -27,7 +27,7 @@ def test_without_a_folder_rows_are_generated_or_fetched() -> None:
 @pytest.mark.parametrize("name", ["Iris", "Led7digit", "GM", "Zoo", "Tic_Tac_Toe"])
 def test_the_expected_source_of_rows_is_the_actual_one(name: str) -> None:
     if not SHARED.is_dir():
-        pytest.skip("needs the data files in ../shared/data")
+        pytest.skip("needs the files of the paper's datasets")
     for folder in (None, SHARED):
         kind = kind_now(datasets.describe(name), folder)
         if kind == "OpenML" or kind == "unavailable":
