@@ -5,7 +5,7 @@ requirements to load it again. Needs MLflow: ``pip install 'rpnb[mlflow]'``.
 
 Examples
 --------
-In a run, and from it::
+In a run, and from it:
 
     import mlflow
     import rpnb.mlflow

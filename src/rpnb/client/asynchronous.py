@@ -27,7 +27,7 @@ class AsyncClient:
 
     Examples
     --------
-    A row is predicted now, its label arrives later::
+    A row is predicted now, its label arrives later:
 
         async with AsyncClient() as client:
             await client.create("leaves", features=["width", "height"])

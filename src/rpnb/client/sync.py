@@ -36,7 +36,7 @@ class Client:
 
     Examples
     --------
-    A row is predicted now, its label arrives later::
+    A row is predicted now, its label arrives later:
 
         with Client() as client:
             client.create("leaves", features=["width", "height"])

@@ -60,7 +60,7 @@ def prequential(
 ) -> PrequentialResult:
     """Evaluate learners on a stream: each row is predicted before it is learned.
 
-    With labels that arrive at once, the result is that of the loop ::
+    With labels that arrive at once, the result is that of the loop:
 
         for x, label in stream:
             prediction = model.predict(x)
@@ -85,7 +85,7 @@ def prequential(
         is a vector or, as in River, a dict.
     y : array-like of shape (n_samples,) or column name, optional
         Labels of a table, or the name of the column of a frame that holds them.
-    classes : array-like, optional
+    classes : array-like of shape (n_classes,), optional
         Classes that are known from the start. Learners of rpnb and River do not need
         them. Estimators of scikit-learn need all classes: for a table they are taken
         from `y`; for other streams they must be given here.

@@ -290,11 +290,11 @@ def _curve_caption(plot: Plot, title: str) -> str:
 def _members(pools: Sequence[Participant]) -> Html:
     """Return the members of pools: a small panel each, and a table to unfold."""
     parts: list[Html] = []
+    cut_off = False
     for participant in pools:
-        panels = [
-            member_figure(each)
-            for each in member_panels(participant.model.member_history_)
-        ]
+        members = member_panels(participant.model.member_history_)
+        cut_off |= any(each.error.max() > each.high for each in members)
+        panels = [member_figure(each) for each in members]
         errors = participant.model.member_errors_
         weights = participant.model.weights_
         shown = {name: f"{weight:.3f}" for name, weight in weights.items()}
@@ -326,6 +326,8 @@ def _members(pools: Sequence[Participant]) -> Html:
         "member alone in parts of the stream; grey line: error of the pool; blue area: "
         "weight of the member. The numbers are those at the end."
     )
+    if cut_off:
+        note += " Values far above those of the pool are cut off."
     return section(
         "members", _CONTENTS["members"], tag("p", note, class_="note"), *parts
     )

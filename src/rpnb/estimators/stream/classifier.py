@@ -171,7 +171,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
             Training samples.
         y : array-like of shape (n_samples,)
             Class labels. A label never seen before becomes a new class.
-        classes : array-like, optional
+        classes : array-like of shape (n_classes,), optional
             Classes that may be predicted from now on, seen or not. Allowed on any
             call, never required.
 
@@ -236,7 +236,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         y : array-like of shape (n_samples,)
             Class labels. A label that was not declared may be predicted from the sample
             after its first.
-        classes : array-like, optional
+        classes : array-like of shape (n_classes,), optional
             Classes that may be predicted from the first of these samples on.
         return_proba : bool, default=False
             Whether to return the probabilities of each sample before it was learned as
@@ -983,7 +983,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
             Class labels.
         coverage : float, default=0.9
             Target coverage; see `predict_set`.
-        classes : array-like, optional
+        classes : array-like of shape (n_classes,), optional
             Classes that may be predicted from the first of these samples on.
 
         Returns

@@ -71,7 +71,7 @@ class WeightedStreamClassifier(StreamClassifier):
             Training samples.
         y : array-like of shape (n_samples,)
             Class labels. A label never seen before becomes a new class.
-        classes : array-like, optional
+        classes : array-like of shape (n_classes,), optional
             Classes that may be predicted from now on, seen or not. Allowed on any
             call, never required.
         sample_weight : array-like of shape (n_samples,), optional
@@ -143,7 +143,7 @@ class WeightedStreamClassifier(StreamClassifier):
         y : array-like of shape (n_samples,)
             Class labels. A label that was not declared may be predicted from the sample
             after its first.
-        classes : array-like, optional
+        classes : array-like of shape (n_classes,), optional
             Classes that may be predicted from the first of these samples on.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples: one of weight w counts as w equal samples in one

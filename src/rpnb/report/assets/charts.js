@@ -161,10 +161,10 @@ const rpnbCharts = (() => {
       return !line || chosen.has(each.name) ? look.colour[each.role] : look.colour.other;
     }
 
-    // Marks in colour last, on top: several lines may have one at the same row.
+    // In the order of the lines, the thickest on top: several may have a mark at a row.
     function sortedMarks() {
-      const grey = (each) => markColour(each) === look.colour.other;
-      return [...data.marks].sort((a, b) => grey(b) - grey(a));
+      const place = (each) => drawn.findIndex((one) => one.name === each.name);
+      return [...data.marks].sort((a, b) => place(a) - place(b));
     }
 
     function marks(u) {
