@@ -242,8 +242,9 @@ def _print_costs(
 ) -> dict[str, tuple[float, float]]:
     """Print means of error, log-loss and temporal kappa, speed and memory.
 
-    The means are over the rows that all learners were run on, but for those that were
-    stopped early. Return the speed and the mean error of each.
+    The lowest error comes first, and the best value of a column is bold. The means are
+    over the rows that all learners were run on, but for those that were stopped early.
+    Return the speed and the mean error of each.
     """
     ranked = _ranked(records, names)
     errors = _complete(records, [*ranked, "NoChange"])
@@ -259,21 +260,33 @@ def _print_costs(
     print("| learner | error | log-loss | κ temporal | rows/s | MB, highest |")
     print("|---|--:|--:|--:|--:|--:|")
     points = {}
+    lines: list[tuple[str, list[float], list[str]]] = []
     for name in names:
-        cells = ["—"] * 3
+        figures, cells = [np.nan] * 3, ["—"] * 3
         long = [r for stream in warm for r in _select(records, stream, name)]
         rates = [record["rows"] / max(record["seconds"], 1e-9) for record in long]
         if name in ranked:
             error, loss = _mean(errors, name), _mean(losses, name)
             kappa = np.mean([1.0 - e[name] / e["NoChange"] for e in errors.values()])
             shown = "—" if np.isnan(loss) else f"{loss:.3f}"
+            figures = [error, loss, float(kappa)]
             cells = [f"{error:.3f}", shown, f"{kappa:.2f}"]
             points[name] = (_geometric(rates), error)
         memory = [max(record["megabytes"], 0.0) for record in long]
+        figures += [_geometric(rates), max(memory)] if long else [np.nan] * 2
         cells += (
             [f"{_geometric(rates):,.0f}", f"{max(memory):,.0f}"] if long else ["—"] * 2
         )
-        print(f"| {name} |", " | ".join(cells), "|")
+        lines.append((name, figures, cells))
+    # The lowest is the best, but for kappa and speed.
+    signs = np.array([1, 1, -1, -1, 1])
+    scores = np.array([figures for _, figures, _ in lines]) * signs
+    best = np.nanmin(scores, axis=0)
+    for k in np.argsort(scores[:, 0]):
+        name, _, cells = lines[k]
+        pairs = zip(cells, scores[k] == best, strict=True)
+        marked = (f"**{cell}**" if bold else cell for cell, bold in pairs)
+        print(f"| {name} |", " | ".join(marked), "|")
     return points
 
 

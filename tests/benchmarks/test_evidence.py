@@ -132,8 +132,12 @@ def test_stopped_runs_are_compared_on_the_rows_that_both_have(
     assert f"| RPNB | 3.00 {pair}" in out
     pair = "| 3 | 0.0500 | 0.1000 | 0, 0, 3 | 2.00 | 2.00 | 7.5e-01 | a, b, c |"
     assert f"| SGBT | — {pair}" in out
-    assert "| ARF | 0.200 | 0.500 | 0.50 | 60,000 | 2 |" in out
-    assert "| SGBT | — | — | — | 10,000 | 2 |" in out
+    assert "| ARF | 0.200 | **0.500** | 0.50 | 60,000 | **2** |" in out
+    assert "| SGBT | — | — | — | 10,000 | **2** |" in out
+    # The lowest error comes first, learners without one last.
+    table = out[out.index("| learner | error | log-loss |") :].splitlines()[2:]
+    names = [line.split(" | ")[0].removeprefix("| ") for line in table[:4]]
+    assert names == ["Pooled", "ARF", "RPNB", "SGBT"]
     assert (tmp_path / "evidence-ranks.svg").exists()
 
 
@@ -146,7 +150,8 @@ def test_errors_of_growing_windows_and_speeds_are_drawn(
             blocks = [2 * wrong, *[wrong] * 19]
             records.append(_record("field", stream, learner, blocks))
     show(records, tmp_path)
-    assert "| Pooled | 0.105 | 0.500 | 0.80 | 200,000 | 2 |" in capsys.readouterr().out
+    figures = "| **0.105** | **0.500** | **0.80** | **200,000** | **2** |"
+    assert f"| Pooled {figures}" in capsys.readouterr().out
     growth = (tmp_path / "evidence-growth.svg").read_text()
     assert "ARF, to row 1,000: 0.400" in growth
     assert "ARF, to row 20,000: 0.200" in growth
