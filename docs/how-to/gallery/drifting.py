@@ -42,8 +42,13 @@ print(result)
 print(f"alarms at rows {list(result.models['DriftAware'].drifts_)}")
 
 
+# What the picture calls them.
+_TITLES = {"DriftAware": "RPNB, ADWIN", "forgetting=50": "RPNB, forgetting"}
+
+
 def draw(name: str, errors: dict[str, NDArray], rows: NDArray, *, width: float) -> None:
     """Draw errors over rows into the folder; the three lowest have colours."""
+    errors = {_TITLES.get(name, name): course for name, course in errors.items()}
     ranked = sorted(errors, key=lambda learner: errors[learner].mean())
     curves = [
         Curve(learner, rows, course, np.zeros_like(course), runs=1)
