@@ -185,6 +185,10 @@ def test_every_output_format_has_the_same_rows(ending: str, folder: Path) -> Non
     ("change", "message"),
     [
         (lambda frame: frame.drop(columns="a"), "trained with the column 'a'"),
+        (
+            lambda frame: frame.drop(columns=["a", "b"]),
+            "trained with the columns 'a', 'b', which are not in the file",
+        ),
         (lambda frame: frame.assign(a="x"), "row 1, column a: 'x' is not a number"),
         (lambda frame: frame.assign(a=1e200), "row 1, column a: 1e+200 is too large"),
     ],
@@ -289,3 +293,15 @@ def test_the_number_of_rows_is_reported_unless_quiet(
     )
     assert main(words) == 0
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("ending", [".xlsx", ".csv.gz", ".json"])
+def test_a_table_is_not_written_under_the_name_of_another_format(
+    ending: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / f"out{ending}"
+    words = ["predict", str(folder / "new.csv"), "--load", str(folder / "m.rpnb")]
+    assert main([*words, "--output", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert f"{out.suffix} files cannot be written; use .csv, .tsv, .jsonl" in said
+    assert not out.exists()

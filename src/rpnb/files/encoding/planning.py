@@ -289,13 +289,19 @@ def _as_before(
 ) -> ColumnPlan:
     """Return the plan of an earlier file, for a file with the same columns."""
     assert options.columns is not None  # noqa: S101 - the caller has looked
-    there = set(names)
-    for column in options.columns:
-        if column not in there or column in dropped:
-            raise FileError(
-                f"{name}: the model was trained with the column {column!r}; "
-                f"{no_such_column(column, names)}"
-            )
+    there = {*names} - {*dropped}
+    absent = [column for column in options.columns if column not in there]
+    if len(absent) == 1:
+        raise FileError(
+            f"{name}: the model was trained with the column {absent[0]!r}; "
+            f"{no_such_column(absent[0], names)}"
+        )
+    if absent:
+        shown = shown_names([repr(column) for column in absent])
+        raise FileError(
+            f"{name}: the model was trained with the columns {shown}, which are not in "
+            f"the file; its columns are {shown_names(names)}"
+        )
     kinds = dict(options.columns)
     others = [
         each
