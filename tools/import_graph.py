@@ -7,8 +7,10 @@ Modules are files; an import is a pair of modules, anywhere in the file. A trace
 the modules and functions of the package that run, and the depth of their calls, while a
 model that has learned 300 rows predicts and learns one more in one call; for ``rpnb
 run``, while the command follows a file of 300 rows; for the service, while it answers a
-request of one row, from the request to the answer, in all threads. The compiled core is
-not counted. A second line has the calls of functions that check or number labels.
+request of one row, from the request to the answer, in all threads; for Spark, in the
+driver, since workers are other processes. The compiled core is not counted. A second
+line has the calls of functions that check or number labels. The service and Spark are
+left out where they are not installed.
 """
 
 import argparse
@@ -169,6 +171,36 @@ def print_traces(folder: Path) -> None:
         print(f"rpnb run: {run}")
 
 
+def print_spark_trace(folder: Path) -> None:
+    """Print the trace of a row that Spark learns, in the driver."""
+    from pyspark.sql import SparkSession
+
+    from rpnb import RPNBClassifier
+    from rpnb.spark import learn
+
+    builder = SparkSession.builder.master("local[1]")
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "1",
+    }.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    rows = [(i, float(i % 7), float(i % 5), i % 2) for i in range(301)]
+    first, last = (
+        session.createDataFrame(some, ["time", "a", "b", "y"])
+        for some in (rows[:300], rows[300:])
+    )
+    model = RPNBClassifier(random_state=0, batch_size=300)
+    learn(model, first, label="y", order="time")
+    driver = Trace(folder)
+    driver.follow(lambda: learn(model, last, label="y", order="time"))
+    print(f"Spark, learn of a row, in the driver: {driver}")
+    session.stop()
+
+
 async def print_service_trace(folder: Path, place: Path) -> None:
     """Print the trace of a row through the service, from the request to the answer."""
     import httpx
@@ -226,6 +258,8 @@ def main() -> None:
     if find_spec("starlette") is not None:
         with tempfile.TemporaryDirectory() as place:
             asyncio.run(print_service_trace(folder, Path(place) / "service"))
+    if find_spec("pyspark") is not None:
+        print_spark_trace(folder)
 
 
 if __name__ == "__main__":
