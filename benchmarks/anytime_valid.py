@@ -1,16 +1,16 @@
-"""Differences of two learners that are looked at after every row: how often they err.
+"""False alarms of confidence sequences for two learners, inspected after every row.
 
     python benchmarks/anytime_valid.py [--streams 2000] [--rows 10000]
 
 First table: pairs of learners whose expected losses are equal in every row. For each
 kind of stream, the share of streams in which the 95 % interval of
-`rpnb.evaluate.differences` ever excludes 0, looked at after every row; and for
-comparison, the share in which the ordinary 95 % interval of a mean does, after any row
-from the 100th on, and after the last row only.
+`rpnb.evaluate.differences` excludes 0 after any row; and for comparison, the share in
+which the ordinary 95 % interval of a mean does so, after any row from the 100th on, and
+after the last row only.
 
-Second table: pairs that do differ. The rows after which the interval excluded 0 (median
-over streams), and the rows that an ordinary test needs whose size is fixed in advance
-(95 % confidence, 50 % power).
+Second table: pairs that do differ. The number of rows after which the interval excluded
+0 (median over streams), and the number that an ordinary test of fixed size needs (95 %
+confidence, 50 % power).
 """
 
 import argparse
@@ -24,7 +24,7 @@ from rpnb.evaluate.differences import Loss, difference_of
 CONFIDENCE = 0.95
 QUANTILE = 1.96
 FIRST = 100
-"""first row at which the ordinary interval is looked at"""
+"""first row after which the ordinary interval is inspected"""
 
 Losses = tuple[FloatArray, FloatArray]
 Draw = Callable[[np.random.Generator, int], Losses]

@@ -5,17 +5,16 @@
     python benchmarks/asking.py draw --figure docs/results/figures/asking.svg
 
 FOLDER has NAME.npz with X and y, in their own order; five streams are generated and
-need no file. Rows come in chunks of 20: those of a chunk are predicted, some of them
-are asked for, and the labels asked for are learned `--late` rows after the chunk, by
-the pool with delays="varying".
-Results are lines of JSON in `--results`; what is there is not run again. `show` prints,
-for each stream and budget, the error on all rows as mean over seeds with its standard
-error, for random choice (random_share=1) and for `ask`. Then, for each budget: the mean
-over streams of the difference, ask less random, of the same seed; streams on which
-`ask` is better; those on which it is worse by more than two standard errors of the
-difference over seeds, with their names; and the mean deviation of the error that the
-labels asked for estimate, with the share of runs within two of its standard errors.
-`draw` draws the differences of `PooledClassifier`.
+need no file. Rows come in chunks of 20: those of a chunk are predicted, labels of some
+of them are requested, and learned `--late` rows after the chunk; the pool then has
+delays="varying". Results are lines of JSON in `--results`; finished runs are not
+repeated. `show` prints, for each stream and budget, the error on all rows as mean over
+seeds with its standard error, for random choice (random_share=1) and for `ask`. Then,
+for each budget: the mean over streams of the difference, ask less random, of the same
+seed; streams on which `ask` is better; those on which it is worse by more than two
+standard errors of the difference over seeds, with their names; and the mean deviation
+of the error estimated from the requested labels, with the share of runs within two of
+its standard errors. `draw` draws the differences of `PooledClassifier`.
 """
 
 import argparse
@@ -267,7 +266,7 @@ def draw(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Run what is missing, print the tables, or draw."""
+    """Run missing cases, print the tables, or draw."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("command", choices=["run", "show", "draw"])
     parser.add_argument("--streams", type=Path)

@@ -1,4 +1,4 @@
-"""Cost of `rpnb run` compared with what it cannot avoid: reading and learning.
+"""Cost of `rpnb run` compared with the unavoidable: reading and learning.
 
 A file of 10 million rows is generated (8 numbers, 3 classes far apart, so that mistakes
 are few), as Parquet and as CSV. Four processes are measured in turn, several times:

@@ -283,7 +283,7 @@ def labels_of(
     return make
 
 
-# What is measured
+# Measurements
 
 
 def measure(X: NDArray[Any], y: list[Any], seconds: float, rounds: int) -> None:

@@ -88,9 +88,9 @@ def write_rows(path: str, shape: Shape) -> None:
 
 
 def learn_alone(connection: Any, path: str, shape: Shape) -> None:
-    """Learn the rows whenever asked to; send wall and processor time of mini-batches.
+    """Learn the rows on request; send wall and processor time of mini-batches.
 
-    Reading the file is timed apart.
+    Reading the file is timed separately.
     """
     from pyarrow import parquet
 
@@ -117,7 +117,7 @@ def learn_alone(connection: Any, path: str, shape: Shape) -> None:
 
 
 class Process(NamedTuple):
-    """One of the processes that this one has started, or itself."""
+    """The process of this script, or one that it has started."""
 
     role: str
     seconds: float
@@ -127,7 +127,7 @@ class Process(NamedTuple):
 
 
 def processes() -> list[Process]:
-    """Return this process and all below it."""
+    """Return this process and all its descendants."""
     parents, found = {}, {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -178,7 +178,7 @@ def driver_seconds() -> float:
 
 
 def peaks() -> dict[str, float]:
-    """Return the most memory that a process of each role has used, in MB."""
+    """Return the peak memory of a process of each role, in MB."""
     found: dict[str, float] = {}
     for each in processes():
         found[each.role] = max(found.get(each.role, 0.0), each.peak)
@@ -229,7 +229,7 @@ def compare(
 
 
 def parts(spark: Any, path: str, shape: Shape, repeats: int) -> dict[str, list[float]]:
-    """Time what learning consists of: jobs that do more and more of a mini-batch."""
+    """Time the parts of learning: jobs that do more and more of a mini-batch."""
     from rpnb.spark import blocks, frame_columns, ordering, worker
 
     context = spark.sparkContext
@@ -247,7 +247,8 @@ def parts(spark: Any, path: str, shape: Shape, repeats: int) -> dict[str, list[f
 
     frame = spark.read.parquet(path)
     for _ in range(repeats):
-        # What Spark itself takes to bring the rows to Python, which does nothing.
+        # The time that Spark itself takes to bring the rows to Python, which does
+        # nothing.
         begin = time.perf_counter()
         frame.mapInArrow(_drop, "rows long").collect()
         found.setdefault("rows to Python", []).append(
@@ -411,7 +412,7 @@ def main() -> None:
 
 
 def print_case(case: dict[str, Any]) -> None:
-    """Print what was measured on one cluster with one kind of rows."""
+    """Print the measurements on one cluster with one kind of rows."""
     print(
         f"\n{case['workers']} workers, p = {case['p']}, M = {case['M']}, K = {K}, "
         f"mini-batches of {BATCH:,} rows: least (median) seconds each\n"

@@ -50,7 +50,7 @@ SERIES: dict[str, Any] = {"q = 20": 20, "q = ⌊2·log₂ p⌋": "auto"}
 def sparse_stream(p: int, n: int) -> tuple[csr_array, np.ndarray]:
     """Return n rows of two classes; half of the non-zeros are in a class's own columns.
 
-    Each class has a hundred columns of its own; other non-zeros may be anywhere.
+    Each class has a hundred separate columns; other non-zeros may be anywhere.
     """
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, n)

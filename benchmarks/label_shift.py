@@ -7,9 +7,9 @@ Gaussian classes, scikit-learn's digits, and tables NAME.csv.gz in `--data` (the
 in the last column), rows drawn with replacement. `--streams` holds NAME.npz with X and
 y in their own order: real changes. Labels come 1,000 rows late, in groups of 100, to a
 `PooledClassifier` that knows the delay. Each line, as mean over seeds (of the draws and
-of the classifier): log-loss and error of the model; what the correction adds to each,
-with its standard error, where it is left to choose (`PriorCorrection`); the share of
-rows that it corrects; and what it adds to the log-loss if it always corrects wholly.
+of the classifier): log-loss and error of the model; the changes of both, with standard
+errors, by the correction as `PriorCorrection` chooses it; the share of rows that it
+corrects; and the change of the log-loss if it is always applied in full.
 """
 
 import argparse

@@ -71,7 +71,7 @@ WORDS: dict[str, str] = {
 
 
 class Kill(NamedTuple):
-    """What is killed, and when."""
+    """The target of a kill, and its moment."""
 
     kind: Kind
     trigger: int
@@ -168,7 +168,7 @@ class Plan:
             timer.start()
 
     def before_write(self, trigger: int) -> None:
-        """Kill what is to be killed before a trigger's model is written."""
+        """Do the kills that are due before a trigger's model is written."""
         found = self._by_trigger.get(trigger)
         if found is not None and found.kind != "after":
             self._fire(found)
@@ -177,7 +177,7 @@ class Plan:
         self._seconds = time.monotonic() - self._begin
 
     def after_write(self, trigger: int) -> None:
-        """Kill what is to be killed once it is written."""
+        """Do the kills that are due once it is written."""
         found = self._by_trigger.get(trigger)
         if found is not None and found.kind == "after":
             self._fire(found)
@@ -272,7 +272,7 @@ def learned(folder: Path) -> int:
 
 
 class Outcome(NamedTuple):
-    """What a query has left."""
+    """The outputs of a query."""
 
     digests: list[str]
     """of the model after each trigger"""
@@ -287,7 +287,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(folder: Path, triggers: int) -> Outcome:
-    """Read what a query has left."""
+    """Read the outputs of a query."""
     from pyarrow import parquet
 
     from rpnb.spark import saved_batch

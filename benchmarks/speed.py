@@ -1,4 +1,4 @@
-"""Speed of rpnb, compared with the work it cannot avoid and with alternatives.
+"""Speed of rpnb, compared with the unavoidable work and with alternatives.
 
 floor    learning a stream, compared with the unavoidable matrix products
 one-row  a call with one row, compared with the same work inside the compiled loop

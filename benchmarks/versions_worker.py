@@ -1,4 +1,4 @@
-"""What scripts that compare versions ask of one version of rpnb.
+"""The worker that runs one version of rpnb for scripts that compare versions.
 
 The interpreter of that version runs it, so it uses only what the oldest version has.
 The loop around the jobs is in peers/workers/serving.py.

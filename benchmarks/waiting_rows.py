@@ -4,13 +4,13 @@
 
 Generated streams, and NAME.npz with X and y in FOLDER, if given. Labels come `--delay`
 rows late. Every 500 rows the expected error of the rows that wait is compared with the
-true one, which comes out later. Each line, as mean over seeds (of the draws and of the
-learners): stream, learner, error rate of all rows; mean over these windows of
-|expected − true|, with its standard error over seeds, and of expected − true; share of
-windows whose band held the truth, and of those in which it claimed to know; share of
-windows in which it did; mean width of their bands; alarms of inputs, predicted classes
-and errors. The last line counts the lines with a mean |expected − true| of at most 0.02
-or a band that held the truth in at least 95 % of the windows.
+true one, which is known later. Each line, as mean over seeds (of the draws and of the
+learners): stream, learner, error rate of all rows; mean over these windows of |expected
+− true|, with its standard error over seeds, and of expected − true; share of windows
+whose band contained the true error, of all windows and of those with a forecast; share
+of windows with a forecast; mean width of their bands; alarms of inputs, predicted
+classes and errors. The last line counts the lines with a mean |expected − true| of at
+most 0.02 or a band that contained the true error in at least 95 % of the windows.
 
     python benchmarks/waiting_rows.py --figure docs/results/figures/waiting-rows.svg
 
@@ -87,7 +87,7 @@ def cells(found: WaitingResult) -> tuple[float, ...]:
 def measure(
     X: Any, y: Any, delay: int, seed: int
 ) -> Iterator[tuple[str, float, WaitingResult]]:
-    """Yield each learner, its error rate, and what was known of waiting rows."""
+    """Yield each learner, its error rate, and its estimates for waiting rows."""
     models = {
         "Pooled": PooledClassifier(delay=delay, random_state=seed),
         "RPNB": RPNBClassifier(random_state=seed),

@@ -1,1 +1,1 @@
-"""Evidence for the pooled classifier: errors and times beside other learners."""
+"""Evidence for the pooled classifier: errors and times compared with other learners."""

@@ -1,4 +1,4 @@
-"""Run learners on streams, resume where a run was stopped, print the tables.
+"""Run learners on streams, resume stopped runs, and print the tables.
 
     cd benchmarks
     python -m evidence run --packages FOLDER [--parts field ...]
@@ -7,16 +7,16 @@
     python -m evidence cost --packages FOLDER
     python -m evidence versions --other PYTHON [--results FILE] [--data FOLDER ...]
 
-`--packages` has the archives of the packages that `evidence.packages` names, and gets
-the streams that are drawn; `--data` has the paper's datasets as NAME.csv.gz, `--files`
-and `--long` NAME.npz with X and y. The results, one line of JSON for each stream,
-learner and seed, are added to `--results`; what is there is not run again. LightGBM,
-River's and CapyMOA's learners are run where they are installed. A learner that has used
-`--minutes` of processor time on a stream is stopped, and its record has the rows until
-then; with more minutes it is run again. `--until` ends a run at a time of today, and
-records how far the learner came. `versions` runs the pooled classifier of this version
-and of another one, in the environment of `--other`, where results are missing; then it
-prints the ratios of their errors. Of each dataset it takes `--rows`.
+`--packages` holds the archives of the packages that `evidence.packages` names;
+generated streams are stored there. `--data` holds the paper's datasets as NAME.csv.gz,
+`--files` and `--long` hold NAME.npz with X and y. Results, one line of JSON for each
+stream, learner and seed, are appended to `--results`; finished runs are not repeated.
+LightGBM and the learners of River and CapyMOA run if they are installed. A learner that
+has used `--minutes` of processor time on a stream is stopped, and its record covers the
+rows until then; with more minutes it runs again. `--until` ends a run at a time of day,
+and records how far the learner got. `versions` runs the pooled classifier of this
+version and of another one, in the environment of `--other`, where results are missing;
+then it prints the ratios of their errors. Of each dataset it takes `--rows`.
 """
 
 import argparse
@@ -37,12 +37,12 @@ from evidence.tables import show
 
 #: Rows beyond which CapyMOA's learners, which take long, are not run on held-out data.
 _MOST = 2500
-#: Of a record, what is not printed: one number for each block.
+#: Fields of a record that are not printed: one number for each block.
 _LONG = ("wrong", "losses")
 
 
 def main() -> None:
-    """Run, show, or measure costs, as the command line says."""
+    """Run, show, or measure costs, depending on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("action", choices=("run", "show", "cost", "versions"))
     parser.add_argument("--packages", type=Path)
@@ -71,10 +71,10 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run what is missing, CapyMOA's learners last, in one process.
+    """Run missing cases, CapyMOA's learners last, in one process.
 
-    So Java, once it runs, has compiled what is called often; the others have a process
-    each.
+    Java then compiles frequently called code once for all of them. Every other learner
+    has a separate process.
     """
     known = learners()
     wanted = [name for name in known if name in (options.learners or known)]
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def compare_versions(options: argparse.Namespace) -> None:
-    """Run two versions, if the other one is given, and print what differs."""
+    """Run two versions, if the other one is given, and print the differences."""
     if options.other:
         versions.compare(
             (options.packages, options.data, options.files, options.long),
@@ -150,7 +150,7 @@ def _wanted(options: argparse.Namespace) -> Iterator[tuple[Source, int]]:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Return the records of a file, of the same runs the last; none without a file."""
+    """Return the records of a file, the latest of each run; none without a file."""
     if not path.exists():
         return []
     lines = path.read_text("utf-8").splitlines()
@@ -166,7 +166,7 @@ def _done(options: argparse.Namespace) -> set[tuple[Any, ...]]:
 
 
 def key(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what a record is about."""
+    """Return the key of a record."""
     return tuple(record[name] for name in ("part", "stream", "learner", "seed"))
 
 

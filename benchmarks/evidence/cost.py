@@ -1,4 +1,4 @@
-"""What a row costs, and the memory, as the stream grows."""
+"""Time per row and memory as the stream grows."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -15,12 +15,12 @@ from rpnb import PooledClassifier, RPNBClassifier
 STREAMS = ("random_tree", "led")
 #: Rows learned at the end of each measurement.
 AT = (6000, 25_000, 140_000, 200_000)
-#: The last of them, which are predicted and then learned to measure the time.
+#: The last of these rows, which are predicted and then learned to measure the time.
 _TIMED = 5000
 
 
 def print_costs(archives: Path, streams: Sequence[str] | None) -> None:
-    """Print the time of a row and the memory after so many rows, in Markdown."""
+    """Print the time per row and the memory by number of rows, in Markdown."""
     print(f"`import sklearn` takes {import_seconds():.2f} s of processor time.\n")
     print("| stream | learner | |", " | ".join(f"{n:,} rows" for n in AT), "|")
     print("|---|---|---|" + "--:|" * len(AT))
@@ -49,7 +49,7 @@ def _measure(model: Any, rows: Rows) -> list[tuple[float, float, float]]:
 def _measured(model: Any, X: Any, y: Any) -> Iterator[tuple[float, float, float]]:
     """Yield µs to learn and to predict a row, and megabytes, at each of `AT`.
 
-    The memory is that of the process less what it was before the first row.
+    The memory is that of the process minus its memory before the first row.
     """
     before, classes, done = resident(), np.unique(y), 0
     for stop in AT:

@@ -1,8 +1,8 @@
-"""The learners compared: this package's, batch learners refitted, River's, CapyMOA's.
+"""The learners to compare: ours, refitted batch learners, River's, CapyMOA's.
 
 A learner is a function of a block of rows and its labels that returns the predicted
-classes, and the probabilities of all classes where it has them: of each row before its
-label is used. All classes are known from the start, all features are numbers, every
+classes and, if available, the probabilities of all classes, each row before its label
+is used. All classes are known from the start, all features are numbers, and every
 parameter but the number of trees has its default value.
 """
 
@@ -18,14 +18,14 @@ from rpnb.core.pooled.model import MEMBERS
 
 Found = tuple[IntArray, FloatArray | None]
 Step = Callable[[FloatArray, IntArray], Found]
-#: Of the number of features, the number of classes, and a seed.
+#: Functions of the number of features, the number of classes, and a seed.
 Make = Callable[[int, int, int], Step]
 
 CAPYMOA = ("SAMkNN", "ARF", "SRP", "SGBT", "ARF, last label", "SRP, last label")
 BATCH = ("LightGBM, all rows", "ExtraTrees, all rows")
 OWN = ("Pooled", "RPNB", "RPNB, scaled", "AROW", "OnlineBayes", "kNN")
 WITHOUT = "Pooled without boosted_trees"
-#: The learners of each part of the sources, the quick ones first.
+#: The learners for each part of the sources, fast ones first.
 PARTS: Mapping[str, tuple[str, ...]] = {
     "field": (
         *("NoChange", "Majority", "RPNB", "RPNB, scaled", "Pooled"),
@@ -40,7 +40,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "drifting": ("Pooled", "RPNB", "LightGBM, window", "NoChange"),
     "long": ("Pooled", WITHOUT, "LightGBM, all rows"),
 }
-#: Those that are run with every seed; the others with the first only.
+#: Learners that run with every seed; the others run with the first only.
 SEEDED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("field", "runs", "drifting"), ("Pooled", "RPNB")),
     "held out": (*OWN, *BATCH),
@@ -51,7 +51,7 @@ SEEDED: Mapping[str, tuple[str, ...]] = {
 _NEAREST, _WINDOW = 3, 1000
 #: Rows of the window that a batch learner is refitted to, and between two fits.
 WINDOW, EVERY = 5000, 1000
-#: By how much all rows grow between two fits to them.
+#: Factor by which the rows grow between two fits to all of them.
 GROWTH = 1.5
 _FIRST_FIT = 100
 _FOREST, _PATCHES = "AdaptiveRandomForestClassifier", "StreamingRandomPatches"
@@ -114,7 +114,7 @@ def _native(make: Callable[[int], Any], *, scaled: bool = False) -> Make:
 
 
 class Standardise:
-    """Rows less the mean, over the deviation, of the rows so far and the row itself."""
+    """Standardises rows by mean and deviation of the rows so far, the row included."""
 
     def __init__(self) -> None:
         self._n = 0
@@ -138,7 +138,7 @@ class Standardise:
 
 
 def _neighbours(p: int, M: int, seed: int) -> Step:
-    """Begin the 3 nearest of the last 1,000 rows, standardised."""
+    """Create the classifier by the 3 nearest of the last 1,000 rows, standardised."""
     kept, labels, scale = np.zeros((0, p)), np.zeros(0, np.int64), Standardise()
 
     def step(X: FloatArray, y: IntArray) -> Found:
@@ -207,7 +207,7 @@ def _majority(p: int, M: int, seed: int) -> Step:
 
 
 def lightgbm(seed: int) -> Any:
-    """Return LightGBM with the trees and leaves that it has by default."""
+    """Return LightGBM with its default numbers of trees and leaves."""
     from lightgbm import LGBMClassifier
 
     return LGBMClassifier(
@@ -222,7 +222,7 @@ def _extra_trees(seed: int) -> Any:
 
 
 def _refitted(make: Callable[[int], Any], window: int | None = None) -> Make:
-    """Begin a batch learner that is fitted to all rows, or to the last ones.
+    """Create a batch learner that is refitted to all rows, or to the last ones.
 
     First to 100 rows, then whenever they have grown by half; to a window, every 1,000
     rows once there are that many. Before the first fit all classes have the same
@@ -237,7 +237,7 @@ def _refitted(make: Callable[[int], Any], window: int | None = None) -> Make:
             X = np.concatenate([X for X, _ in rows])[-(window or n) :]
             y = np.concatenate([y for _, y in rows])[-(window or n) :]
             rows[:] = [(X, y)]
-            # LightGBM takes one class for two.
+            # LightGBM treats one class as two.
             return int(y[0]) if np.all(y == y[0]) else make(seed).fit(X, y)
 
         def predict(X: FloatArray) -> FloatArray:
@@ -275,7 +275,7 @@ def _refitted(make: Callable[[int], Any], window: int | None = None) -> Make:
 
 
 def _amf(p: int, M: int, seed: int) -> Step:
-    """Begin River's aggregated Mondrian forest, with its ten trees."""
+    """Create River's aggregated Mondrian forest, with its ten trees."""
     from river.forest import AMFClassifier
 
     model = AMFClassifier(seed=seed)

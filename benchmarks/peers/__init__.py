@@ -3,5 +3,5 @@
 `workers` has one script per library; `environments` finds its interpreter and
 `worker_process` starts it there and sends requests; `rounds` interleaves the runs;
 `summary` summarises them; `text_tables` and `charts` present them. `growth` measures
-how our own cost grows, beside the lower bound that `floor` measures.
+how our cost grows, compared with the lower bound that `floor` measures.
 """

@@ -32,7 +32,7 @@ def interpreter(
     install
         Whether to create the environment and install the newest packages.
     say
-        Called with a line on what is being installed.
+        Called with a line about the installation.
     """
     peer = PEERS[name]
     if name == "rpnb":

@@ -1,4 +1,4 @@
-"""Streams to measure on, by name: generated, or from River."""
+"""Streams for the measurements, by name: generated, or from River."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ DRAWN: Mapping[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 #: Files that come with River; each seed is another permutation.
 RIVER_FILES = ("ImageSegments", "Shuttle", "Phishing", "Bananas")
 
-#: Before the name of a generator of River's.
+#: Prefix of the names of River's generators.
 SYNTH = "synth."
 
 

@@ -191,7 +191,7 @@ void write_log_posteriors(const Pool& pool, const RowSpace& space, Index best, V
   for (Index c = 0; c < space.M; ++c) out[c] = pool.active[c] ? out[c] : -kInfinity;
 }
 
-// Count a row, and the members that got it wrong.
+// Count a row, and the members that predicted it wrongly.
 void count(Pool& pool, Vector<const Index> best, Index label, Index y, double weight) {
   const Index K = pool.members();
   for (Index k = 0; k < K; ++k) {

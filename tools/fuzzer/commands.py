@@ -69,7 +69,7 @@ def small_run(folder: Path) -> list[str]:
 
 
 def run_command(words: list[str], folder: Path) -> None:
-    """Run a command; it must end by itself, with a message of its own if it fails."""
+    """Run a command; it must end by itself, with our own message if it fails."""
     for name in _OUTPUTS:
         (folder / name).write_text("as it was")
     before = contents_of(folder)

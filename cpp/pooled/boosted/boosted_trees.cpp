@@ -52,7 +52,7 @@ struct BoostedTrees::Ahead {
     }
     find_leaves(state.trees_, state.slots_, X.slice(0, end - begin), leaves);
   }
-  // Find those of rows from `begin` on again in one tree.
+  // Find the leaves of rows from `begin` on again, in one tree.
   void find_again(const BoostedTrees& state, Index begin, Index slot) const {
     if (begin >= last) return;
     const Index skipped = begin - first;
@@ -243,7 +243,7 @@ void BoostedTrees::activate(Index label) {
   }
 }
 
-// Give the margins of all rows and the values of all trees a place for the newest class.
+// Make room for the newest class in the margins of all rows and the values of all trees.
 void BoostedTrees::add_margins() {
   const Index Q = n_ranked();
   const Index before = window_.margins();
@@ -288,7 +288,7 @@ void BoostedTrees::turn_off() {
   drift_ = Drift{};
 }
 
-// Set the margins of all rows to the class frequencies of today.
+// Set the margins of all rows to the current class frequencies.
 void BoostedTrees::start() {
   const Index Q = n_ranked();
   const double total = total_weight_ + 0.5 * static_cast<double>(Q);
@@ -344,7 +344,7 @@ Index BoostedTrees::step() {
 }
 
 Index BoostedTrees::begin_round() {
-  // Before the first tree, rows are of use only while their raw values are kept.
+  // Before the first tree, rows are useful only while their raw values are kept.
   if (!started()) window_.drop_before(window_.first_raw());
   if (event_ < 0 || n_ranked() < 2) return credit_;
   if (!started()) start();
@@ -399,7 +399,7 @@ Index BoostedTrees::cut_feature() {
   return 200;
 }
 
-// Forget rows that are more than may be kept; only while no tree is growing.
+// Drop the rows beyond the limit; only while no tree is growing.
 void BoostedTrees::drop_rows() {
   const Index most = rows_kept(window_.features(), window_.margins());
   if (window_.size() > most) window_.drop_before(window_.end() - most);
@@ -437,7 +437,7 @@ void BoostedTrees::cut(Index j) {
   for (Index i = 0; i < n; ++i) window_.bins(first + i)[j] = cuts_.bin(j, values[i]);
 }
 
-// Begin to grow a tree from the rows of now.
+// Start a tree from the current rows.
 void BoostedTrees::begin_tree() {
   const Index n = window_.size();
   plan_.first = window_.first();
@@ -445,7 +445,7 @@ void BoostedTrees::begin_tree() {
   plan_.classes = n_ranked();
   plan_.leaves = leaves_for(n, n_ranked());
   plan_.round = round_;
-  // The oldest trees go, so that there are T with the new one.
+  // The oldest trees are replaced, so that there are T with the new one.
   plan_.replaced = slots_;
   std::sort(plan_.replaced.begin(), plan_.replaced.end(),
             [&](Index a, Index b) { return trees_[a].born < trees_[b].born; });
@@ -503,7 +503,7 @@ Index BoostedTrees::apply() {
   return 50 + n * (5 + C);
 }
 
-// Let the new tree take the place of the old ones.
+// Replace the old trees by the new one.
 void BoostedTrees::publish() {
   for (const Index slot : plan_.replaced) trees_[slot].born = -1;
   if (plan_.slot == static_cast<Index>(trees_.size())) trees_.emplace_back();
@@ -520,7 +520,7 @@ void BoostedTrees::list_slots() {
   }
 }
 
-// Give up a tree that has not been completed; one that has is applied to all rows.
+// Discard an incomplete tree; a complete one is applied to all rows.
 void BoostedTrees::stop_round() {
   while (phase_ == Phase::kApplying) apply();
   if (phase_ != Phase::kOff) phase_ = Phase::kWaiting;

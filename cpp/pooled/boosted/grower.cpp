@@ -9,10 +9,11 @@ namespace rpnb::boosted {
 
 namespace {
 
-// Addresses of the draws, where a projection has the number of a feature (features.cpp).
+// Addresses of the draws, in place of the numbers of features of a projection
+// (features.cpp).
 constexpr std::uint64_t kDirections = std::uint64_t{5} << 40;
 constexpr double kMostDirection = 1.5;
-// No split gains less.
+// Smallest gain of a split.
 constexpr double kLeastGain = 1e-6;
 
 // Sums of g and of h ≥ 0 are one number, 2³² Σ g + Σ h.
@@ -258,7 +259,7 @@ Index Grower::scan() {
   return 300 + 2 * bins_;
 }
 
-// Choose the part that is split next.
+// Choose the part to split next.
 Index Grower::pick() {
   const auto count = static_cast<Index>(parts_.size());
   Index best = -1;
@@ -312,7 +313,7 @@ Index Grower::partition(const Cuts& cuts) {
   return 50 + 2 * n;
 }
 
-// Make two parts of the one whose rows have been moved.
+// Split the part whose rows have been moved into two.
 void Grower::divide(const Cuts& cuts) {
   Part& part = parts_[current_];
   const std::int32_t j = plan_.features[part.feature];
@@ -345,7 +346,8 @@ void Grower::divide(const Cuts& cuts) {
   std::fill_n(histogram(smaller.histogram), bins_, 0);
 }
 
-// Count up to 256 rows of the smaller part; at the end the larger one is what is left.
+// Count up to 256 rows of the smaller part; at the end, subtract it to get the larger
+// one.
 Index Grower::add_histogram() {
   const bool left = lefts_ < rights_;
   const Part& smaller = parts_[left ? current_ : other_];

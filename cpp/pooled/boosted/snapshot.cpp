@@ -12,7 +12,7 @@ namespace {
 
 using S = BoostedSnapshot;
 
-// Beyond what margins and values can come to; sums of them stay within 32 bits.
+// Larger than any margin or value; sums of them stay within 32 bits.
 constexpr std::int32_t kMostMargin = 1 << 28;
 constexpr std::int32_t kMostLeafValue = 1 << 17;
 
@@ -49,7 +49,7 @@ Tree read_tree(const S& in, Index t, Index p, Index C) {
   tree.born = in.born[t];
   const Index n = in.n_nodes[t];
   require(n >= 1 && n <= kMostNodes && n % 2 == 1, "n_nodes");
-  // Nodes were made by splits, in this order: the s-th made nodes 2s + 1 and 2s + 2.
+  // Splits create nodes in this order: the s-th creates nodes 2s + 1 and 2s + 2.
   std::array<Index, kMostNodes> parent;
   parent.fill(-1);
   std::array<Index, kMostNodes> depth{};
@@ -79,7 +79,7 @@ Tree read_tree(const S& in, Index t, Index p, Index C) {
   return tree;
 }
 
-// The cut points of a file, if they can be.
+// The cut points of a file, if they are valid.
 Cuts read_cuts(const S& in, Index p) {
   Cuts cuts(p);
   for (Index j = 0; j < p; ++j) {
@@ -162,7 +162,8 @@ BoostedSnapshot BoostedTrees::snapshot() const {
     out.row_weight[i] = window_.weight(row);
     if (C > 0) window_.get_margin(row, out.margin[i].data());
     for (Index t = 0; t < in_use; ++t) out.leaf(i, t) = window_.leaves(row)[slots_[t]];
-    // Of a row to which the new tree has been applied, its leaf is in the old one's place.
+    // Once the new tree has been applied to a row, its leaf is stored in place of the old
+    // one's.
     if (row >= first_raw) std::copy_n(window_.raw(row), p, out.raw[row - first_raw].data());
   }
   out.slot = Array<std::int64_t, 1>({T});
@@ -309,7 +310,7 @@ BoostedTrees::BoostedTrees(const BoostedSnapshot& in)
       require(in.leaf(i, t) < (is_new ? grown_ : trees_[slot]).n_leaves, "leaf");
       window_.leaves(first + i)[slot] = in.leaf(i, t);
     }
-    // In a place of its own, the new tree's leaf is found again.
+    // If the new tree has a separate slot, its leaf is found again.
     if (applying && plan_.replaced.empty() && first + i < cursor_) {
       window_.leaves(first + i)[plan_.slot] =
           static_cast<std::uint8_t>(grown_.find_leaf(window_.bins(first + i)));

@@ -63,7 +63,7 @@ void find_leaves(const std::vector<Tree>& trees, const std::vector<Index>& slots
           ++t;
         }
       } else {
-        descents[i] = descents[0];  // goes along for nothing
+        descents[i] = descents[0];  // padding, ignored
       }
     }
     for (; depth > 0; --depth) {

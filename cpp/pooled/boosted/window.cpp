@@ -9,7 +9,7 @@ Block::Block(Index p, Index C)
       raw(kBlockRows * p),
       label{},
       weight{} {
-  // Rows that are still to come have margins that are changed along with the others.
+  // Margins of rows that have not arrived yet are changed with the others.
   std::fill_n(margin.data(), margin.size(), 0);
 }
 

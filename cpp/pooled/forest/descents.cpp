@@ -9,7 +9,7 @@ namespace {
 constexpr int kSideBySide = 16;
 static_assert(kTrees % kSideBySide == 0);
 
-// A row on its way down a tree.
+// A row descending a tree.
 struct Descent {
   const double* x;
   Index root;  // of the tree, counted over the nodes of all trees, as is
@@ -17,7 +17,7 @@ struct Descent {
   Index depth;
 };
 
-// Go on from row r in tree j to the next of n rows, and then to the next tree.
+// Continue from row r in tree j to the next of n rows, and then to the next tree.
 void next_row(Index n, Index& r, Index& j) {
   if (++r == n) {
     r = 0;

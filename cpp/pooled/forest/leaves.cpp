@@ -23,8 +23,8 @@ double halved(double count) {
 
 // Count a row of class y, which is entry `at` of a leaf's list if that is not −1.
 //
-// A class that is not listed comes at the end of the list, if there is room, or replaces
-// the class of the least count.
+// A class that is not listed is added to the list, if there is room, or replaces the
+// class with the smallest count.
 [[gnu::always_inline]] inline void count_listed(const ClassCounts& leaf, Index at, Index end,
                                                 Index least, std::int64_t y, double weight) {
   if (at < 0) {
@@ -35,7 +35,7 @@ double halved(double count) {
   leaf.counts[at] += weight;
 }
 
-// Scores of a row on the way: Σ_j w_j C_jc/(C_j + 1), and Σ_j w_j/(C_j + 1).
+// Partial scores of a row: Σ_j w_j C_jc/(C_j + 1), and Σ_j w_j/(C_j + 1).
 class Mixture {
  public:
   explicit Mixture(Vector<double> scores) : scores_(scores) { scores.fill(0.0); }
@@ -76,12 +76,12 @@ double evidence(const WindowForest& state, Index n_active) {
   return state.total_weight[0] + 0.5 * static_cast<double>(std::max(n_active, Index{1}));
 }
 
-// Ask for all that is counted at the leaf of a row in tree j.
+// Prefetch the counts at the leaf of a row in tree j.
 [[gnu::always_inline]] inline void prefetch_leaf(const WindowForest& state, Index j, Index node) {
   const Index k = state.place[j];
   const Index L = state.origin.size(1);
   const Index S = state.slow_class.size(2);
-  // A leaf that has been split gives some other place, which does no harm.
+  // If the leaf has been split, another address is prefetched, which is harmless.
   const Index leaf = std::max(Index{0}, -1 - Index{state.child(k, node)});
   const Index slow = k * L + leaf;
   __builtin_prefetch(state.slow_class.data() + S * slow, 1);
@@ -94,13 +94,13 @@ double evidence(const WindowForest& state, Index n_active) {
   __builtin_prefetch(state.fast_total.data() + fast, 1);
 }
 
-// What a leaf's list of classes says about class y.
+// The position and count of class y in a leaf's list of classes.
 struct Listed {
   Index end = 0;         // classes listed
-  Index at = -1;         // where y is, −1 if it is not listed
+  Index at = -1;         // index of y, −1 if it is not listed
   double counted = 0.0;  // its count, 0 if it is not listed
-  Index top = 0;         // where the largest count is, the first of several
-  Index least = 0;       // where the least count is, the first of several
+  Index top = 0;         // index of the largest count, the first of several
+  Index least = 0;       // index of the smallest count, the first of several
 };
 
 // Add the counts at a leaf to the scores, and find class y among them.

@@ -78,7 +78,7 @@ void SplitChooser::take_sample(Vector<const std::int64_t> rows, Draws& draws) {
 
 // Σ_c n_c²/n of the rows that go left, plus that of the others; −1 if either has no rows.
 //
-// It is the larger, the smaller the Gini impurity of the parts is.
+// It grows as the Gini impurity of the parts falls.
 double SplitChooser::purity(std::uint64_t left) const {
   const std::int64_t n_left = std::popcount(left);
   const std::int64_t n_right = sample_.size - n_left;
@@ -110,7 +110,7 @@ Split SplitChooser::choose(const SplitNode& node, Index n_features, Index thresh
   double best_purity = -1.0;
   std::array<double, kSampledRows> values;
   Index tried = 0;
-  // Two pure parts have purity `size`, and nothing better comes.
+  // Two pure parts have purity `size`, which is the maximum.
   while (tried < n_features && best_purity < static_cast<double>(size)) {
     const Index at = tried + draws.below(p - tried);
     chosen_[tried] = at;

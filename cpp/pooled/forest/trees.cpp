@@ -8,13 +8,13 @@ namespace {
 
 using Clock = WindowForest::Clock;
 
-// The number of the row at a place of the window of R rows; the last one is `last`.
+// The number of the row at a position in the window of R rows; the last one is `last`.
 std::int64_t number_of(std::int64_t at, std::int64_t last, Index R) {
   const std::int64_t turn = last % R;
   return last - turn + at - (at > turn ? R : 0);
 }
 
-// The place in the window of one of the last R rows.
+// The position in the window of one of the last R rows.
 Index place_of(std::int64_t number, std::int64_t last, Index R) {
   const std::int64_t at = last % R - (last - number);
   return at >= 0 ? at : at + R;
@@ -29,16 +29,16 @@ Grower::Grower(WindowForest& state, Workspace& space)
       units_(units_per_row(state.columns(), state.order.size())),
       n_features_(tried_features(state.columns())) {}
 
-// Whether all rows, given by their places in the window, are of one class.
+// Whether all rows, given by their positions in the window, are of one class.
 bool Grower::is_pure(Vector<const std::int64_t> rows) const {
   const std::int64_t y = state_.window_class[rows[0]];
   return std::all_of(rows.begin(), rows.end(),
                      [&](std::int64_t row) { return state_.window_class[row] == y; });
 }
 
-// Bring the rows that go left before the others; return how many these are.
+// Move the rows that go left before the others; return their number.
 //
-// Either part stays in the order of time.
+// Both parts stay in chronological order.
 Index Grower::split_rows(Vector<std::int64_t> rows, const Split& split) {
   Index left = 0;
   Index right = 0;
@@ -63,7 +63,7 @@ Index Grower::add_children(Index k, Index node, const Split& split) {
   return left;
 }
 
-// Start a tree from the last rows: how many is the next of the spans.
+// Start a tree from the last rows; their number is the next of the spans.
 void Grower::start_tree() {
   const auto& clock = state_.clock;
   const Index R = state_.window.size();
@@ -88,7 +88,7 @@ void Grower::start_tree() {
   clock[Clock::kNext] = 0;
 }
 
-// Split nodes of the growing tree or make them leaves, until the units are used up.
+// Split nodes of the growing tree, or turn them into leaves, until the units are used up.
 void Grower::grow_nodes() {
   const Index k = state_.growing();
   std::int64_t& next = state_.clock[Clock::kNext];
@@ -122,7 +122,7 @@ void Grower::divide(Index k, Index node, Vector<std::int64_t> rows, const Split&
   state_.node_end[left + 1] = state_.node_end[node];
 }
 
-// Make a node of the growing tree a leaf that has counted the rows of the node.
+// Turn a node of the growing tree into a leaf that has counted its rows.
 void Grower::make_leaf(Index k, Index node, Vector<const std::int64_t> rows) {
   const std::int64_t last = state_.clock[Clock::kStart] - 1;
   const Index leaf = state_.n_leaves[k]++;

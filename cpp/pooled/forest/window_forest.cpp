@@ -131,7 +131,7 @@ void WindowForest::learn_rows(const Rows& rows, const Labels& labels, const Scor
   Index n_active = count_active(*this);
   Leaves leaves;
   std::array<bool, kTrees> surprised;
-  // Leaves are known of rows first … last − 1.
+  // Leaves of rows first … last − 1 are known.
   Index first = 0;
   Index last = 0;
   for (Index i = 0; i < n; ++i) {
@@ -157,7 +157,7 @@ void WindowForest::learn_rows(const Rows& rows, const Labels& labels, const Scor
     if (std::find(surprised.begin(), surprised.end(), true) != surprised.end()) {
       grower.refine(leaves, r, surprised);
     }
-    // Where a tree was replaced, the leaves of the rows that follow are found again.
+    // If a tree was replaced, the leaves of the following rows are found again.
     if (grower.grow()) last = i + 1;
   }
 }

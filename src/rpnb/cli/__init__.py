@@ -159,7 +159,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
 def _unknown_word_message(
     parser: argparse.ArgumentParser, arguments: argparse.Namespace, word: str, name: str
 ) -> str:
-    """Return a message on an argument that a command does not know."""
+    """Return a message about an argument that a command does not have."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             parser = action.choices[arguments.command]

@@ -1,1 +1,1 @@
-"""Tables, charts and HTML pages, independent of what they show."""
+"""Tables, charts and HTML pages, independent of their content."""

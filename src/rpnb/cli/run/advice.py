@@ -21,7 +21,7 @@ _FOR_RARE = ("balanced_accuracy", "auc", "average_precision")
 
 
 def column_lines(facts: RunFacts) -> list[str]:
-    """Return lines that name the columns by what became of them."""
+    """Return lines that name the columns by their roles."""
     lines = []
     if facts.numbers:
         lines.append(f"numbers     {_listed(facts.numbers)}")
@@ -186,7 +186,7 @@ def _ideas(
 
 
 def _changes(evaluation: Evaluation) -> int | None:
-    """Return how often a label differs from the one before, None if not counted."""
+    """Return how often a label differs from the previous one, None if not counted."""
     for each in evaluation.participants:
         if each.reference and each.name == "same as last":
             return max(each.confusion.mistakes - 1, 0)  # the first row has none before

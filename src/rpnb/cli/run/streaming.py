@@ -170,7 +170,7 @@ class _Run:
             for read in ahead.items(interrupt.came):
                 if self.evaluation is None:
                     self._try_learners(read.chunk)
-                    interrupt.record()  # from here on there is something to lose
+                    interrupt.record()  # from here on there are results to lose
                     self.evaluation = self._begin(read.chunk)
                     blocks = ChunkBlocks(self.evaluation.labels)
                 self._step(self.evaluation, blocks, read.chunk)
@@ -187,7 +187,7 @@ class _Run:
     def _step(
         self, evaluation: Evaluation, blocks: ChunkBlocks, chunk: LabelledChunk
     ) -> None:
-        """Evaluate a chunk, and write its predictions if asked for."""
+        """Evaluate a chunk, and write its predictions if requested."""
         try:
             predictions = evaluation.step(blocks.block(chunk))
         except (TypeError, ValueError) as error:
@@ -235,7 +235,7 @@ class _Run:
         return evaluation
 
     def _watch(self, evaluation: Evaluation) -> "StreamWatch":
-        """Return what watches the rows of a stream for the report."""
+        """Return the watch of a stream's rows for the report."""
         from rpnb.evaluate.waiting import InputWatch, StreamWatch
 
         learners = {
@@ -378,7 +378,7 @@ class _Run:
         )
 
     def _unweighted(self) -> str | None:
-        """Return which learners have no use for --class-weight, if some do."""
+        """Return the learners that ignore --class-weight, if others use it."""
         if "class_weight" not in given_parameters(self._arguments):
             return None
         have = {name: has_parameter(name, "class_weight") for name in self._models}
@@ -392,7 +392,7 @@ class _Run:
         )
 
     def _columns(self) -> dict[str, Any]:
-        """Return what became of the columns, for the facts."""
+        """Return the roles of the columns, for the facts."""
         source = self._source
         if isinstance(source, LabelledArrays):
             return {}
@@ -424,7 +424,7 @@ class _Run:
 
 
 def _scales(model: Any) -> bool:
-    """Whether a learner scales rows online because it was asked to."""
+    """Whether a learner scales rows online on request."""
     model = getattr(model, "model", model)  # behind a drift detector
     return isinstance(model, StreamPipeline) or bool(getattr(model, "scale", None))
 

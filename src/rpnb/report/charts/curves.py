@@ -275,7 +275,7 @@ def _between(a: XY, b: XY, share: float) -> XY:
 
 
 def _named(plot: Plot) -> dict[str, str]:
-    """Return the labels at the ends of the lines: all names that have room."""
+    """Return the labels at the ends of the lines: all names that fit."""
     grey = [c.method for c in plot.curves if c.method not in plot.emphasised]
     room = max(_MOST_NAMES - len(plot.emphasised), 0)
     shown = {*plot.emphasised, *grey[:room]}

@@ -1,7 +1,7 @@
 """Interactive charts: data for `assets/charts.js`, and a static twin.
 
 A figure holds the picture as SVG and the same data as JSON. The script draws the data
-and hides the picture; without scripts, and in print, the picture is what is seen.
+and hides the picture; without scripts, and in print, the picture is shown.
 """
 
 import json
