@@ -73,7 +73,7 @@ def seconds(c: Costs, W: int, B: int, rate: float | None) -> tuple[float, ...]:
 
 
 def name_of(case: dict[str, Any]) -> str:
-    """Return the rows of a case in words."""
+    """Return the shape of the rows of a case in words."""
     return f"p = {case['p']}, M = {case['M']}"
 
 
@@ -142,8 +142,10 @@ def draw(
             for each in cases
             for x, y in zip(each["alone"], each["alone_read"], strict=True)
         )
-        of = [each["workers"] for each in cases]
-        left.plot(of, measured, "o", color="black", label=f"measured, {kept['B']:,}")
+        workers = [each["workers"] for each in cases]
+        left.plot(
+            workers, measured, "o", color="black", label=f"measured, {kept['B']:,}"
+        )
         left.axhline(alone, color="0.5", linewidth=1, label="one process, measured")
         left.axhline(limit, color=colours[3], linewidth=1, label="driver's limit")
         left.set(xscale="log", yscale="log", xlabel="workers of one core")

@@ -39,8 +39,9 @@ class PowerLaw:
 def fit_power_law(x: Sequence[float], y: Sequence[float]) -> PowerLaw:
     """Return the power law fitted to points by least squares of logarithms.
 
-    >>> fit_power_law([1.0, 10.0, 100.0], [3.0, 300.0, 30000.0])
-    PowerLaw(exponent=2.0, factor=3.0)
+    >>> law = fit_power_law([1.0, 10.0, 100.0], [3.0, 300.0, 30000.0])
+    >>> round(law.exponent, 6), round(law.factor, 6)
+    (2.0, 3.0)
     """
     if len(set(x)) < 2:
         raise ValueError(f"x must have at least two different values, got {list(x)}")
@@ -48,4 +49,4 @@ def fit_power_law(x: Sequence[float], y: Sequence[float]) -> PowerLaw:
     dx, dy = (log - log.mean() for log in logs)
     exponent = float(dx @ dy / (dx @ dx))
     factor = float(np.exp(logs[1].mean() - exponent * logs[0].mean()))
-    return PowerLaw(round(exponent, 12), round(factor, 12) or factor)
+    return PowerLaw(exponent, factor)

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd  # type: ignore[import-untyped]
 import pytest
 
 from rpnb.cli import COMMANDS, _parser, main
@@ -16,7 +17,7 @@ from rpnb.cli.completion import SHELLS, commands_of
 from rpnb.estimators.registry import learners
 
 
-def test_all_learners_are_listed_with_when_to_take_them(
+def test_all_learners_are_listed_with_advice_on_when_to_use_them(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["learners"]) == 0
@@ -130,16 +131,16 @@ def test_python_m_rpnb_is_the_command() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends signals")
-def test_ctrl_c_while_starting_and_while_waiting_is_one_line() -> None:
-    for waiting in (False, True):
-        with start("run", "-", "--format", "csv", "--target", "y") as process:
-            until_importing(process.pid)
-            if waiting:
-                time.sleep(3.0)  # for rows, which do not come
-            process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=60)
-        assert process.returncode == 130, err
-        assert (out, err) == (b"", b"rpnb: stopped by Ctrl-C\n")
+@pytest.mark.parametrize("waiting", [False, True], ids=["starting", "waiting"])
+def test_ctrl_c_before_the_first_row_is_one_line(waiting: bool) -> None:
+    with start("run", "-", "--format", "csv", "--target", "y") as process:
+        until_importing(process.pid)
+        if waiting:
+            time.sleep(3.0)  # for rows, which do not come
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert (out, err) == (b"", b"rpnb: stopped by Ctrl-C\n")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
@@ -207,8 +208,6 @@ def examples() -> list[str]:
 def test_examples_of_the_help_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import pandas as pd  # type: ignore[import-untyped]
-
     monkeypatch.chdir(tmp_path)
     rows = {
         "a": [0.5, 1.5, 2.5] * 8,

@@ -18,6 +18,8 @@ from river.metrics import Accuracy
 from scipy.sparse import csr_array
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB as SklearnGaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
 from estimators.streams import blobs, cuts, seeds, small
 from evaluate import naive
@@ -198,7 +200,6 @@ def test_dicts_with_features_in_another_order_are_the_same_rows() -> None:
 
 
 def test_frames_and_sparse_matrices_are_tables() -> None:
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     X, y = blobs(5)
     X[X < 0.0] = 0.0
     names = ["a", "b", "c", "d"]
@@ -318,9 +319,6 @@ def test_a_stream_is_read_once_and_not_beyond_its_chunk() -> None:
 
 
 def test_pipelines_of_scikit_learn_learn_step_by_step() -> None:
-    from sklearn.pipeline import Pipeline, make_pipeline
-    from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
-
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 120)
     X = (rng.normal(size=(120, 3)) + 2.0 * y[:, None]) * [1.0, 1e4, 1e-3]

@@ -13,13 +13,14 @@ from typing import Any, Self
 
 import rpnb
 
-_STARTS_WITHIN = 120.0  # seconds
+# Seconds to wait for a server, or for a condition.
+_PATIENCE = 120.0
 _CODE = "import sys; from rpnb.cli import main; sys.exit(main())"
 
 
 def wait_until(condition: Callable[[], object], what: str = "it is so") -> None:
     """Wait until a condition holds; fail if it does not within two minutes."""
-    until = time.monotonic() + _STARTS_WITHIN
+    until = time.monotonic() + _PATIENCE
     while not condition():
         assert time.monotonic() < until, f"waited in vain until {what}"
         time.sleep(0.02)
@@ -57,7 +58,7 @@ class ServerProcess:
         assert self.process.stderr is not None
         self.text = ""
         # Do not wait forever for a server that never listens.
-        too_late = threading.Timer(_STARTS_WITHIN, self.process.kill)
+        too_late = threading.Timer(_PATIENCE, self.process.kill)
         too_late.start()
         for line in self.process.stderr:
             self.text += line

@@ -126,8 +126,7 @@ class Categories:
 
     def encode(self, X: FloatArray) -> FloatArray:
         """Return the features (n, width) of rows (n, P); changes nothing."""
-        y = np.full(X.shape[0], -1)
-        return self._features(X, y, self.ranks)
+        return self._features(X, np.full(X.shape[0], -1))
 
     def learn(self, X: FloatArray, y: IntArray, weight: FloatArray) -> FloatArray:
         """Return the features of rows, each from the rows before it, and learn them.
@@ -138,7 +137,7 @@ class Categories:
         for number in y[labelled].tolist():
             if self.ranks[number] < 0:
                 self.ranks[number] = self.ranks.max() + 1
-        features = self._features(X, y, self.ranks)
+        features = self._features(X, y)
         self.seen += labelled.shape[0]
         if self.kept is not None:
             X_kept, y_kept, w_kept = self.kept
@@ -150,37 +149,39 @@ class Categories:
             )
         return features
 
-    def _features(self, X: FloatArray, y: IntArray, ranks: IntArray) -> FloatArray:
+    def _features(self, X: FloatArray, y: IntArray) -> FloatArray:
         """Return the features of rows; learn those of a class y ≥ 0."""
-        n = X.shape[0]
-        groups = [-1 if c < 0 else _group(int(ranks[c])) for c in y.tolist()]
-        out = np.empty((n, self.width))
+        groups = [-1 if c < 0 else _group(int(self.ranks[c])) for c in y.tolist()]
+        out = np.empty((X.shape[0], self.width))
         at, j = 0, 0
-        totals = self.totals
         for column in range(self.P):
             if j == len(self.places) or column != self.places[j]:
                 out[:, at] = X[:, column]
                 at += 1
                 continue
             width = self.layout.width(j)
-            part = out[:, at : at + width]
-            if self.layout.columns[j] == ORDERED:
-                # Missing and unknown values are in the middle of the order.
-                middle = 0.5 * (len(self.orders[j]) - 1)
-                keys, steps = _keys(X[:, column]), self._steps[j]
-                part[:, 0] = [steps.get(key, middle) for key in keys]
-                at, j = at + width, j + 1
-                continue
-            numbers = self._numbers(j, X[:, column], groups)
-            if self.layout.columns[j] == FREQUENCIES:
-                self._frequencies(j, numbers, groups, part)
-            else:
-                _indicate(self.layout.columns[j], np.array(numbers, np.int64), part)
+            self._encode(j, X[:, column], groups, out[:, at : at + width])
             at, j = at + width, j + 1
         for group in groups:
             if group >= 0:
-                totals[group] += 1
+                self.totals[group] += 1
         return out
+
+    def _encode(
+        self, j: int, values: FloatArray, groups: list[int], out: FloatArray
+    ) -> None:
+        """Fill in the features of categorical column j; learn rows of a group ≥ 0."""
+        kind = self.layout.columns[j]
+        if kind == ORDERED:
+            # Missing and unknown values are in the middle of the order.
+            middle = 0.5 * (len(self.orders[j]) - 1)
+            out[:, 0] = [self._steps[j].get(key, middle) for key in _keys(values)]
+            return
+        numbers = self._numbers(j, values, groups)
+        if kind == FREQUENCIES:
+            self._frequencies(j, numbers, groups, out)
+        else:
+            _indicate(kind, np.array(numbers, np.int64), out)
 
     def _numbers(self, j: int, values: FloatArray, groups: list[int]) -> list[int]:
         """Return the number of each row's category; a new category gets the next."""
@@ -297,7 +298,11 @@ def _steps(order: Sequence[float]) -> dict[int, float]:
 
 
 def _place(key: int) -> int:
-    """Return the shared slot of a category beyond `MOST_CATEGORIES`."""
+    """Return the shared slot, of 1,024, of a category beyond `MOST_CATEGORIES`.
+
+    The highest ten bits of a product with 2⁶⁴/φ: Knuth, "The art of computer
+    programming", volume 3, section 6.4.
+    """
     return ((key * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF) >> 54
 
 
