@@ -18,11 +18,11 @@ from rpnb.report.run_page import stream_page
 from rpnb.report.sections.late_labels import waiting_panel
 
 
-def evaluated(late: int) -> Evaluation:
+def evaluated(late: int, moved: float = 5.0) -> Evaluation:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 5000)
     X = rng.normal(size=(5000, 3)) + y[:, None]
-    X[3500:, 2] += 5.0
+    X[3500:, 2] += moved
     evaluation = native_evaluation({"<NB>": GaussianNB()}, probabilities="truth")
     learners = {"<NB>": (0, evaluation.participants[0].driver)}
     evaluation.watch = StreamWatch(learners, evaluation.labels)
@@ -130,3 +130,17 @@ def test_the_band_is_drawn_where_there_is_a_forecast(late: Evaluation) -> None:
     assert len(areas) == sum(b - a > 1 for a, b in runs.reshape(-1, 2).tolist())
     drawn = sum(len(area.points) for area in areas)
     assert drawn <= 2 * found.known.sum()
+
+
+def test_small_moves_look_small_beside_the_threshold_of_alarms() -> None:
+    calm = evaluated(0, moved=0.0)
+    changes = section(page_of(calm), "changes")
+    assert changes is not None
+    assert "There was no alarm." in changes
+    (text,) = re.findall(r'<script type="application/json">(.*?)</script>', changes)
+    data = json.loads(text)
+    *columns, threshold = data["series"]
+    assert max(max(each["values"]) for each in columns) < 0.05
+    assert (threshold["name"], {*threshold["values"]}) == ("alarm threshold", {0.1})
+    assert not threshold["shown"]
+    assert data["y"]["high"] > 0.1

@@ -97,6 +97,7 @@ def make_plot(
     emphasised: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
     alarms: Mapping[str, Sequence[int]] | None = None,
+    reach: float = 0.0,
 ) -> Plot:
     """Return a plot whose axis fits its curves.
 
@@ -117,13 +118,15 @@ def make_plot(
     alarms
         Rows at which drift detectors gave an alarm, by the name of a curve, or by
         another name if they belong to none.
+    reach
+        Value that the axis reaches at least.
     """
     found = tuple(curves)
     chosen = leaders(found) if emphasised is None else tuple(emphasised)
     order = [curve.method for curve in found] if names is None else list(names)
     roles = dict.fromkeys(alarms or (), "ink")
     roles |= {curve.method: series_role(curve.method, order) for curve in found}
-    low, high = fitted_range(found, chosen, measure)
+    low, high = fitted_range(found, chosen, measure, reach)
     return Plot(title, measure, found, chosen, roles, low, high, alarms or {})
 
 
@@ -135,19 +138,23 @@ def leaders(curves: Iterable[Curve]) -> tuple[str, ...]:
 
 
 def fitted_range(
-    curves: Sequence[Curve], emphasised: Sequence[str], measure: Measure
+    curves: Sequence[Curve],
+    emphasised: Sequence[str],
+    measure: Measure,
+    reach: float = 0.0,
 ) -> tuple[float, float]:
     """Return the ends of the vertical axis: a tick below, half a step above.
 
     The axis starts at 0 unless that would waste half of its height. References, and
-    curves far above the emphasised ones, do not widen it: they are cut off.
+    curves far above the emphasised ones, do not widen it: they are cut off. The axis
+    ends at `reach` or above it.
     """
     scaled = [c for c in curves if not c.reference] or list(curves)
     if not scaled:
         return 0.0, 1.0
     main = [c for c in scaled if c.method in emphasised] or scaled
     high = max(_highest(c, measure) for c in scaled)
-    high = min(high, _FAR * max(_highest(c, measure) for c in main))
+    high = max(min(high, _FAR * max(_highest(c, measure) for c in main)), reach)
     low = max(min(float((c.mean - c.deviation).min()) for c in scaled), 0.0)
     if not high > 0.0:
         return 0.0, 1.0

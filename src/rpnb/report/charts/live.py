@@ -39,7 +39,7 @@ def plot_figure(
 
 def member_figure(panel: MemberPanel) -> Html:
     """Return a small figure that shows a member of a pool."""
-    latest = f"error {panel.error[-1]:.3g} · weight {panel.weight[-1]:.2g}"
+    latest = f"error {panel.error[-1]:.2g} · weight {panel.weight[-1]:.2g}"
     caption = join(
         (
             tag("b", panel.name),

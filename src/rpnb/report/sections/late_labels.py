@@ -7,7 +7,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.evaluate.waiting.changes import Change
-from rpnb.evaluate.waiting.shifts import WINDOW, Alarm
+from rpnb.evaluate.waiting.shifts import LEAST, WINDOW, Alarm
 from rpnb.evaluate.waiting.stream_watch import StreamWatch, WaitingResult
 from rpnb.report.charts.axes import stream_axes
 from rpnb.report.charts.curves import MOST_EMPHASISED, Curve, make_plot
@@ -205,6 +205,7 @@ def _distances(found: WaitingResult, clocks: Collection[str]) -> Html:
     rows = found.distance_rows.astype(np.float64)
     none = np.zeros(len(rows))
     curves = [Curve(name, rows, found.distances[name], none, 1) for name in shown]
+    curves.append(Curve("alarm threshold", rows, none + LEAST, none, 1, reference=True))
     title = f"How far each column has moved, in windows of {WINDOW} rows"
     alarms = [alarm.row for alarm in found.alarms if alarm.what == "inputs"]
     plot = make_plot(
@@ -213,6 +214,7 @@ def _distances(found: WaitingResult, clocks: Collection[str]) -> Html:
         "moved",
         emphasised=shown[:MOST_EMPHASISED],
         alarms={_WHAT["inputs"]: alarms} if alarms else None,
+        reach=1.2 * LEAST,  # so that small moves look small
     )
     caption = (
         f"{title}: the share of its distribution that differs from the reference, "
