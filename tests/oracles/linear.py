@@ -31,8 +31,8 @@ def linear_pass_plain(
     return int(state.counts[1]) - before
 
 
-def _off_diagonal_dropped(state: LinearState, covariance: FloatArray) -> None:
-    """Keep the covariance, or its diagonal where no more is kept."""
+def _set_covariance(state: LinearState, covariance: FloatArray) -> None:
+    """Set Σ, or its diagonal if the state keeps only that."""
     if state.S.shape[0] == 1:
         state.S[0] = np.diag(covariance)
     else:
@@ -60,7 +60,7 @@ def _two_class_round(
     if not learn:
         return label
     if algorithm == Algorithm.SOP:
-        _off_diagonal_dropped(state, sigma)
+        _set_covariance(state, sigma)
     state.counts[0] += 1
     sign = 1 if y == 0 else -1
     wrong = label != y
@@ -108,7 +108,7 @@ def _two_class_round(
         w += step * sign * g
         sigma = (sigma - drop * np.outer(g, g)) / divisor
         if hit:
-            _off_diagonal_dropped(state, sigma)
+            _set_covariance(state, sigma)
     if hit:
         state.counts[1] += 1
         state.W[0] = w
@@ -229,7 +229,7 @@ def _multiclass_round(
         W[y] += alpha * g
         W[s] -= alpha * g
         if hit:
-            _off_diagonal_dropped(state, sigma - beta * np.outer(g, g))
+            _set_covariance(state, sigma - beta * np.outer(g, g))
     if hit:
         state.counts[1] += 1
         state.W[:] = W

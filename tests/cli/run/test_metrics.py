@@ -2,35 +2,24 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
+from cli.run.three_classes import rows, write_rows
 from rpnb import RPNBClassifier
 from rpnb.cli import main
 from rpnb.cli.run.arguments import METRICS
 from rpnb.evaluate import metrics, prequential
 from rpnb.evaluate.metrics import Metric
 
+N = 300
 FEW = ["--model", "RPNB", "--n-estimators", "7", "--quiet"]
 ASKED: list[Metric] = ["auc", "log_loss", "kappa"]
 
 
-def rows() -> tuple[Any, Any]:
-    rng = np.random.default_rng(3)
-    y = rng.integers(0, 3, 300)
-    X = rng.standard_normal((300, 4)) + 1.5 * np.eye(4)[y]
-    return X, np.array(["one", "two", "three"])[y]
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    X, y = rows()
-    lines = [",".join([*map(repr, x), y[i]]) for i, x in enumerate(X.tolist())]
-    file = tmp_path / "rows.csv"
-    file.write_text("\n".join(["a,b,c,d,kind", *lines]) + "\n")
-    return file
+    return write_rows(tmp_path, N)
 
 
 def test_metrics_are_columns_of_the_table_entries_of_json_and_in_the_report(
@@ -47,7 +36,7 @@ def test_metrics_are_columns_of_the_table_entries_of_json_and_in_the_report(
     assert '<th scope="col">AUC</th>' in page
     assert main([*words, *asked, "--json"]) == 0
     ours, other = json.loads(capsys.readouterr().out)["learners"][:2]
-    X, y = rows()
+    X, y = rows(N)
     result = prequential(RPNBClassifier(7, random_state=0), X, y, metrics=ASKED)
     course = result["RPNBClassifier"]
     assert ours["metrics"]["auc"] == course.last("auc")

@@ -17,6 +17,7 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.datasets import dump_svmlight_file
 
+from cli.run.three_classes import rows, write_rows
 from rpnb import RPNBClassifier, datasets
 from rpnb.baselines import make
 from rpnb.cli import main
@@ -27,20 +28,9 @@ N = 700
 FEW = ["--model", "RPNB", "--n-estimators", "7", "--quiet"]
 
 
-def rows() -> tuple[Any, Any]:
-    rng = np.random.default_rng(3)
-    y = rng.integers(0, 3, N)
-    X = rng.standard_normal((N, 4)) + 1.5 * np.eye(4)[y]
-    return X, np.array(["one", "two", "three"])[y]
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    X, y = rows()
-    lines = [",".join([*map(repr, x), y[i]]) for i, x in enumerate(X.tolist())]
-    file = tmp_path / "rows.csv"
-    file.write_text("\n".join(["a,b,c,d,kind", *lines]) + "\n")
-    return file
+    return write_rows(tmp_path, N)
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
@@ -61,7 +51,7 @@ def test_a_run_predicts_each_row_then_learns_it(
 ) -> None:
     out = tmp_path / "out.csv"
     found = run(capsys, "run", path, "--target", "kind", *FEW, "--predictions", out)
-    X, y = rows()
+    X, y = rows(N)
     model = RPNBClassifier(7, random_state=0)
     predicted = model.predict_then_learn(X, y)
     assert found["rows"] == N
@@ -118,7 +108,7 @@ def test_probabilities_are_those_of_the_model_before_the_row(
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:201]))
     command = ["run", str(path), "--target", "kind", *words, "--predictions", str(out)]
     assert main(command) == 0
-    X, y = rows()
+    X, y = rows(N)
     found = [float(line["probability"] or "nan") for line in predictions(out)]
     np.testing.assert_allclose(found, row_by_row(model, X[:200], y[:200]), rtol=1e-5)
 
@@ -147,8 +137,8 @@ def test_several_learners_are_as_each_alone(
     alone = run(capsys, *words, "--model", "AROW", "--param", "C=0.5")
     assert found["AROW"]["mistakes"] == alone["learners"][0]["mistakes"]
     assert found["AROW"]["parameters"]["C"] == 0.5
-    scw = make("SCW1").predict_then_learn(*rows())
-    assert found["SCW"]["mistakes"] == int(np.sum(scw != rows()[1]))
+    scw = make("SCW1").predict_then_learn(*rows(N))
+    assert found["SCW"]["mistakes"] == int(np.sum(scw != rows(N)[1]))
 
 
 def test_compare_takes_a_dataset_by_name_in_a_random_order(
@@ -233,7 +223,7 @@ def test_the_standard_input_is_a_file_too(
 def test_sparse_rows_go_to_learners_that_take_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    X, y = rows()
+    X, y = rows(N)
     X[X < 0.5] = 0.0
     numbers = np.unique(y, return_inverse=True)[1]
     path = tmp_path / "rows.svm"
@@ -252,7 +242,7 @@ def test_declared_classes_are_known_from_the_first_row_on(
     out = tmp_path / "out.csv"
     words = ["run", str(path), "--target", "kind", *FEW, "--predictions", str(out)]
     assert main([*words, "--classes", "one", "two", "three"]) == 0
-    X, y = rows()
+    X, y = rows(N)
     model = RPNBClassifier(7, random_state=0)
     predicted = model.predict_then_learn(X, y, classes=["one", "two", "three"])
     assert [line["prediction"] for line in predictions(out)] == predicted.tolist()
@@ -473,7 +463,7 @@ def test_bad_usage_is_one_line_and_exit_code_2(
 def test_a_model_of_another_origin_is_not_resumed(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = RPNBClassifier(3, random_state=0).fit(*rows())
+    model = RPNBClassifier(3, random_state=0).fit(*rows(N))
     model.save(tmp_path / "other.rpnb")
     words = [
         "run",
@@ -490,8 +480,8 @@ def test_a_model_of_another_origin_is_not_resumed(
 def test_arrays_and_labels_of_a_chunk_reach_the_learner_as_they_are(path: Path) -> None:
     with LabelledFile(str(path), ReadOptions(target="kind")) as file:
         chunks = list(file.chunks(100))
-    assert_array_equal(np.concatenate([chunk.X for chunk in chunks]), rows()[0])
-    assert_array_equal(np.concatenate([chunk.y for chunk in chunks]), rows()[1])
+    assert_array_equal(np.concatenate([chunk.X for chunk in chunks]), rows(N)[0])
+    assert_array_equal(np.concatenate([chunk.y for chunk in chunks]), rows(N)[1])
 
 
 def test_the_line_shows_rows_speed_errors_and_updates() -> None:

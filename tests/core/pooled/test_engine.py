@@ -7,9 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
+from core.pooled.models import LIGHT, NOTHING, assert_same_model, learn
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.engine import prepare_rows, run, score
-from rpnb.core.pooled.member import copy_state, same_state, score_rows
+from rpnb.core.pooled.member import copy_state, score_rows
 from rpnb.core.pooled.model import (
     MEMBERS,
     PooledModel,
@@ -24,9 +25,6 @@ from rpnb.core.pooled.pool import pool_rows
 NAMES = [
     name for name in MEMBERS if name not in ("window_forest", "selected_neighbours")
 ]
-# Those whose state is small.
-LIGHT = ["binned_bayes", "neighbours", "transitions"]
-NOTHING = np.zeros((0, 0))
 
 
 def stream(n: int, p: int = 3) -> tuple[FloatArray, IntArray]:
@@ -38,19 +36,6 @@ def stream(n: int, p: int = 3) -> tuple[FloatArray, IntArray]:
 
 def model_of(p: int = 3, M: int = 3, names: list[str] = NAMES) -> PooledModel:
     return new_model(names, p, 16, 0, np.zeros(M, np.bool_), 1)
-
-
-def learn(model: PooledModel, X: object, y: IntArray, jobs: int = 1) -> IntArray:
-    labels = np.empty(len(y), np.int64)
-    run(model, X, y, np.ones(len(y)), labels, NOTHING, jobs)
-    return labels
-
-
-def assert_same(a: PooledModel, b: PooledModel) -> None:
-    assert same_state(a.scale, b.scale)
-    assert same_state(a.pool, b.pool)
-    for one, two in zip(a.states, b.states, strict=True):
-        assert same_state(one, two)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +54,8 @@ def test_blocks_may_end_anywhere_and_threads_change_nothing(
     ]
     assert_array_equal(expected, np.concatenate(found))
     assert_array_equal(expected, learn(threads, X, y, jobs=2))
-    assert_same(whole, parts)
-    assert_same(whole, threads)
+    assert_same_model(whole, parts)
+    assert_same_model(whole, threads)
 
 
 def test_predicting_gives_what_learning_would_have_predicted() -> None:
@@ -80,12 +65,12 @@ def test_predicting_gives_what_learning_would_have_predicted() -> None:
     before = copy_model(model)
     labels, logs = np.empty(20, np.int64), np.empty((20, 3))
     score(model, X[40:], labels, logs, ordered=True)
-    assert_same(model, before)
+    assert_same_model(model, before)
     again, other = np.empty(20, np.int64), np.empty((20, 3))
     run(model, X[40:], np.full(20, -1), np.ones(20), again, other)
     assert_array_equal(labels, again)
     assert_array_equal(logs, other)
-    assert_same(model, before)
+    assert_same_model(model, before)
 
 
 @pytest.mark.parametrize("p", [20, 4100])
@@ -97,7 +82,7 @@ def test_sparse_rows_are_dense_ones(p: int) -> None:
     dense = model_of(p, 2, names)
     sparse = copy_model(dense)
     assert_array_equal(learn(dense, X, y), learn(sparse, csr_array(X), y))
-    assert_same(dense, sparse)
+    assert_same_model(dense, sparse)
 
 
 def test_classes_join_in_between() -> None:
@@ -109,7 +94,7 @@ def test_classes_join_in_between() -> None:
     late = arrange_classes(late, np.array([0, 1, -1]), np.zeros(0, np.int64))
     learn(late, X[20:], y[20:])
     learn(early, X, y)
-    assert_same(late, early)
+    assert_same_model(late, early)
 
 
 def test_shards_of_one_model_merge() -> None:

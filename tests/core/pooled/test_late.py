@@ -6,55 +6,29 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from core.pooled.models import (
+    LIGHT,
+    assert_same_model,
+    learn,
+    light_model,
+    runs_of_labels,
+)
 from oracles.pooled.late import pool_of, scores_when_predicted
 from rpnb._core.pooled import Pending
-from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.engine import run, score
+from rpnb.core.pooled.engine import score
 from rpnb.core.pooled.member import same_state
 from rpnb.core.pooled.model import (
-    PooledModel,
     arrange_classes,
     copy_model,
     new_model,
     size_of_model,
 )
 
-# Cheap ones.
-LIGHT = ["binned_bayes", "neighbours", "transitions"]
-NOTHING = np.zeros((0, 0))
-
-
-def stream(n: int) -> tuple[FloatArray, IntArray]:
-    """Return rows whose labels come in runs, which the features hardly show."""
-    rng = np.random.default_rng(n)
-    y = (np.arange(n) // 5) % 3
-    return rng.normal(size=(n, 3)) + 0.5 * y[:, None], y
-
-
-def model_of(delay: int, active: int = 3, p: int = 3) -> PooledModel:
-    return new_model(LIGHT, p, 16, 0, np.arange(3) < active, 1, delay)
-
-
-def learn(model: PooledModel, X: FloatArray, y: IntArray, jobs: int = 1) -> IntArray:
-    labels = np.empty(len(y), np.int64)
-    run(model, X, y, np.ones(len(y)), labels, NOTHING, jobs)
-    return labels
-
-
-def assert_same(a: PooledModel, b: PooledModel) -> None:
-    assert same_state(a.scale, b.scale)
-    assert same_state(a.pool, b.pool)
-    for one, two in zip(a.states, b.states, strict=True):
-        assert same_state(one, two)
-    if a.late is not None and b.late is not None:
-        assert same_state(a.late.pending, b.late.pending)
-        assert_same(a.late.behind, b.late.behind)
-
 
 @pytest.mark.parametrize("delay", [1, 9])
 def test_the_pool_equals_an_oracle_that_keeps_scores_of_predictions(delay: int) -> None:
-    X, y = stream(28)
-    model = model_of(delay)
+    X, y = runs_of_labels(28)
+    model = light_model(delay)
     first = model.pool.weights.copy()
     scores = scores_when_predicted(model, X, y, delay, Pending.block_rows(delay))
     now = scores_when_predicted(model, X, y, 0, 1)
@@ -73,8 +47,8 @@ def test_the_pool_equals_an_oracle_that_keeps_scores_of_predictions(delay: int) 
 
 
 def test_members_learn_at_once_and_predictions_are_theirs() -> None:
-    X, y = stream(40)
-    late, fresh = model_of(6), model_of(0)
+    X, y = runs_of_labels(40)
+    late, fresh = light_model(6), light_model(0)
     learn(late, X, y)
     learn(fresh, X, y)
     assert same_state(late.scale, fresh.scale)
@@ -92,9 +66,9 @@ def test_members_learn_at_once_and_predictions_are_theirs() -> None:
 
 @pytest.mark.parametrize("delay", [1, 9, 30])
 def test_blocks_may_end_anywhere_and_threads_change_nothing(delay: int) -> None:
-    X, y = stream(60)
+    X, y = runs_of_labels(60)
     y[7::11] = -1  # rows that never get a label
-    whole, parts, threads = (model_of(delay, active=0) for _ in range(3))
+    whole, parts, threads = (light_model(delay, active=0) for _ in range(3))
     expected = learn(whole, X, y)
     found = [
         learn(parts, X[start:stop], y[start:stop])
@@ -102,14 +76,14 @@ def test_blocks_may_end_anywhere_and_threads_change_nothing(delay: int) -> None:
     ]
     assert_array_equal(expected, np.concatenate(found))
     assert_array_equal(expected, learn(threads, X, y, jobs=2))
-    assert_same(whole, parts)
-    assert_same(whole, threads)
+    assert_same_model(whole, parts)
+    assert_same_model(whole, threads)
     assert np.isfinite(whole.pool.weights).all()
 
 
 def test_weights_of_fresh_labels_shrink_with_the_delay() -> None:
     # Without transitions, whose share would fall to the neighbours.
-    X, y = stream(200)
+    X, y = runs_of_labels(200)
     weights = []
     for delay in (0, 7, 30):
         model = new_model(LIGHT[:2], 3, 16, 0, np.arange(3) < 3, 1, delay)
@@ -119,33 +93,33 @@ def test_weights_of_fresh_labels_shrink_with_the_delay() -> None:
 
 
 def test_classes_join_in_between() -> None:
-    X, y = stream(50)
+    X, y = runs_of_labels(50)
     y[:20] = np.where(y[:20] == 1, 2, y[:20])  # class 1 joins later
-    late, early = model_of(5, active=0), model_of(5, active=0)
+    late, early = light_model(5, active=0), light_model(5, active=0)
     late = arrange_classes(late, np.array([0, 1]), np.zeros(0, np.int64))
     learn(late, X[:20], y[:20] // 2)
     late = arrange_classes(late, np.array([0, -1, 1]), np.zeros(0, np.int64))
     learn(late, X[20:], y[20:])
     learn(early, X, y)
-    assert_same(late, early)
+    assert_same_model(late, early)
 
 
 def test_a_copy_shares_nothing_and_no_size_depends_on_the_rows() -> None:
-    model = model_of(2)
+    model = light_model(2)
     copied = copy_model(model)
     size = size_of_model(model)
-    assert size > size_of_model(model_of(0))
-    X, y = stream(6)
+    assert size > size_of_model(light_model(0))
+    X, y = runs_of_labels(6)
     learn(model, X, y)
     assert size_of_model(model) == size
     assert copied.late is not None
     assert copied.late.pending.seen[0] == 0
     learn(copied, X, y)
-    assert_same(model, copied)
+    assert_same_model(model, copied)
 
 
 def test_hashed_rows_are_kept_hashed() -> None:
-    model = model_of(2, p=4100)
+    model = light_model(2, p=4100)
     X = np.random.default_rng(0).normal(size=(6, 4100))
     learn(model, X, np.arange(6) % 3)
     assert model.late is not None

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from core.pooled.test_late import NOTHING, learn, model_of, stream
+from core.pooled.models import NOTHING, learn, light_model, runs_of_labels
 from oracles.pooled.late import pool_of
 from rpnb.core.pooled.engine import run, score
 from rpnb.core.pooled.member import same_state
@@ -12,8 +12,8 @@ from rpnb.core.pooled.recorded import learn_recorded, predict_recorded
 
 
 def test_predictions_are_those_of_the_next_rows() -> None:
-    X, y = stream(300)  # more than one block of rows
-    model = model_of(0, active=2)
+    X, y = runs_of_labels(300)  # more than one block of rows
+    model = light_model(0, active=2)
     learn(model, X[:60], np.minimum(y[:60], 1))
     before = copy_model(model)
     labels, log_P, scores = predict_recorded(model, X)
@@ -28,11 +28,11 @@ def test_predictions_are_those_of_the_next_rows() -> None:
 
 
 def test_members_learn_now_and_the_pool_from_the_scores_of_then() -> None:
-    X, y = stream(40)
-    model = model_of(0)
+    X, y = runs_of_labels(40)
+    model = light_model(0)
     learn(model, X[:10], y[:10])
     copied = copy_model(model)
-    first = copy_model(model_of(0)).pool.weights.copy()
+    first = copy_model(light_model(0)).pool.weights.copy()
     # All rows are predicted now; their labels come much later, in another order.
     _, _, scores = predict_recorded(model, X[10:])
     order = np.random.default_rng(0).permutation(30)
@@ -43,7 +43,7 @@ def test_members_learn_now_and_the_pool_from_the_scores_of_then() -> None:
         assert same_state(one, two)
     assert not same_state(model.pool, copied.pool)
     # The pool by its equations: the first ten rows as they came, then the others.
-    again, now = model_of(0), []
+    again, now = light_model(0), []
     rows = np.concatenate([np.arange(10), 10 + order])
     for t in rows:
         now.append(predict_recorded(again, X[t : t + 1])[2][0])
