@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, settings
 
-# A red build is red for everyone: the same examples each time, on any machine.
+# A build fails for everyone or no one: the same examples each time, on any machine.
 settings.register_profile(
     "ci",
     derandomize=True,

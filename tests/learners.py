@@ -1,4 +1,4 @@
-"""All learners, small ones with a fixed seed: the list that every law goes through."""
+"""All learners, small and with fixed seeds: the list that every law tests."""
 
 import inspect
 from io import BytesIO
@@ -61,7 +61,7 @@ def stream_for(
 
 
 def content(model: Any) -> Any:
-    """Everything that the model has learned, as bytes.
+    """The whole learned state of the model, as bytes.
 
     Not the thresholds that `predict_set_then_learn` moves: they are about the sets that
     were asked for.

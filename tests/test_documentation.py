@@ -1,4 +1,4 @@
-"""What the documentation points to exists: pages, headings, scripts, options, names."""
+"""References in the documentation exist: pages, headings, scripts, options, names."""
 
 import importlib
 import inspect
@@ -307,7 +307,7 @@ def test_the_reference_has_every_command() -> None:
     assert blocks == ["rpnb", *(f"rpnb {name}" for name in subcommands(_parser()))]
 
 
-# What the site is made of
+# The site
 
 
 def test_the_notebook_is_the_tutorial() -> None:

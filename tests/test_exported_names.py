@@ -79,7 +79,7 @@ def test_what_is_exported_is_there_and_explained(name: str) -> None:
     for exported in module.__all__:
         value = getattr(module, exported)
         if isinstance(value, type):
-            # Its own, not one that it has inherited.
+            # Its own docstring, not an inherited one.
             assert vars(value).get("__doc__"), exported
         elif callable(value):
             assert value.__doc__, exported

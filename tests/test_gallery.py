@@ -1,4 +1,4 @@
-"""The gallery's scripts, run as `__main__`, say what the gallery says of them."""
+"""The gallery's scripts, run as `__main__`, print what the gallery shows."""
 
 import re
 import runpy
@@ -31,7 +31,7 @@ def printed(
 
 
 def figures(table: str, learner: str) -> list[float]:
-    """The figures of a learner's line, which begins with its name."""
+    """The numbers in a learner's line, which begins with its name."""
     (line,) = re.findall(rf"^{re.escape(learner)} +(.*)$", table, re.MULTILINE)
     return [float(cell.replace(",", "")) for cell in line.split()]
 

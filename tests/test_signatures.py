@@ -1,7 +1,7 @@
 """Public signatures match those on record: names, order and defaults of parameters.
 
-Code and scripts of users depend on them, and a default that has slipped changes results
-without an error. ``python tests/test_signatures.py`` records a meant change.
+Users' code depends on them, and a default that changes by accident alters results
+without an error. ``python tests/test_signatures.py`` records an intended change.
 """
 
 import argparse
@@ -20,7 +20,7 @@ MODULES = (
     *("rpnb", "rpnb.baselines", "rpnb.datasets", "rpnb.drift", "rpnb.evaluate"),
     *("rpnb.datasets.streams", "rpnb.files", "rpnb.preprocessing", "rpnb.river"),
 )
-#: Need what may not be installed: their sources are read.
+#: Modules with optional dependencies: their sources are read.
 SOURCES = ("capymoa.py", "client", "spark")
 
 

@@ -1,8 +1,8 @@
 """The classifiers of CapyMOA, in a separate environment, where CapyMOA is installed.
 
-The environment sees the packages of this one, so that only CapyMOA and what it needs
-besides is installed. That takes a while, and a registry: `make test-capymoa` names the
-folder where the environment is kept, and without a folder these tests are skipped.
+The environment sees the packages of this one, so that only CapyMOA and its missing
+dependencies are installed. This takes a while and needs a registry: `make test-capymoa`
+names the folder of the environment; without one, these tests are skipped.
 """
 
 import importlib
@@ -145,7 +145,7 @@ def test_it_has_the_parameters_of_the_estimator(report: Any) -> None:
 @in_its_environment
 def test_the_pooled_classifier_keeps_the_same_rules(report: Any) -> None:
     seen = report["details"]["pooled"]
-    assert seen["fresh"] == 0  # an instance with a missing attribute is one as well
+    assert seen["fresh"] == 0  # an instance with a missing attribute counts, too
     assert seen["learned without a label"] == 0
     assert "must describe classification" in seen["regression"]
     assert "n_projections must be an integer from 16 to 16384" in seen["parameter"]

@@ -34,7 +34,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder in which MLflow keeps all it has, without a database."""
+    """An empty folder in which MLflow stores everything, without a database."""
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
     mlflow.set_registry_uri((tmp_path / "registry").as_uri())
@@ -104,7 +104,7 @@ def test_versions_are_registered(folder: Path) -> None:
 
 
 def test_the_command_of_mlflow_predicts(tmp_path: Path) -> None:
-    """Another process, that knows nothing but the folder."""
+    """Another process, which has only the folder."""
     model = pooled(FRAME[["a", "b", "c", "d"]])
     flavour.save_model(model, tmp_path / "m")
     rows = FRAME[["a", "b", "c", "d"]].head(4)

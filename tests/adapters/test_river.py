@@ -41,7 +41,7 @@ def estimator_of(model: RPNBClassifier) -> rpnb.RPNBClassifier:
 
 
 def learned(model: RPNBClassifier) -> Any:
-    """What was learned, to the bit; nothing of the features."""
+    """The learned statistics, to the bit, without the features."""
     inner = estimator_of(model)
     state = inner._state
     return moments_of(inner), inner.classes_.tolist(), state.n_seen, state.n_updates
@@ -494,7 +494,7 @@ def test_a_missing_river_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         importlib.import_module("rpnb.river")
 
 
-# Reasons, and taking back
+# Explaining and unlearning
 
 
 def test_the_reasons_of_an_observation_add_up_to_its_score() -> None:
@@ -514,7 +514,7 @@ def test_the_reasons_of_an_observation_add_up_to_its_score() -> None:
 
     nothing = dict.fromkeys(x, 0.0)
     assert sum(reasons.values()) == pytest.approx(score(x) - score(nothing))
-    # A feature that is zero adds nothing, as one that is absent.
+    # A feature that is zero adds nothing, like an absent one.
     without = {**x, "ant": 0.0}
     assert model.explain_one(without, label="bee", against="ant")["ant"] == 0.0
 

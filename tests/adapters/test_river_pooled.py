@@ -71,7 +71,7 @@ def test_it_is_the_estimator_on_a_table_of_all_first_features() -> None:
     columns = [j for j in ORDER if j != 4]
     model = small()
     for i, x in enumerate(dicts(table)):
-        if i == 210:  # from here on all features that will ever count are known
+        if i == 210:  # from here on all features that ever matter are known
             dense.partial_fit(table[:i, columns], y[:i])
         if i >= 210:
             expected = dense.predict_one(np.ascontiguousarray(table[i, columns]))

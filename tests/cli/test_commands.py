@@ -112,7 +112,7 @@ def start(*words: str) -> "subprocess.Popen[bytes]":
 
 
 def until_importing(process: int) -> None:
-    """Wait until a process is in the middle of its imports, where that can be seen."""
+    """Wait until a process is in the middle of its imports, if that is visible."""
     maps = Path(f"/proc/{process}/maps")
     if not maps.exists():
         time.sleep(1.0)

@@ -17,7 +17,7 @@ FAST = ["--datasets", "Iris", "--methods", "RPNB", "OGD", "--permutations", "2"]
 
 @pytest.fixture(autouse=True)
 def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder of its own, no data by accident, and no other processes."""
+    """A separate folder, without data by accident, and without other processes."""
     monkeypatch.delenv("RPNB_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(running, "Workers", lambda _jobs: Workers(0))

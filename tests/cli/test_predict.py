@@ -1,4 +1,4 @@
-"""`rpnb predict`: what the model predicts, whatever the file and the output are."""
+"""`rpnb predict` gives the model's predictions for any file and output format."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Starting: what a command does not need is not imported."""
+"""Starting: a command imports only what it needs."""
 
 import argparse
 import inspect
@@ -36,7 +36,7 @@ def test_formats_and_metrics_of_the_options_are_those_of_the_package() -> None:
 
 
 def choices(hint: Any) -> tuple[str, ...]:
-    """Return the texts that a parameter may be; none if it may be something else."""
+    """Return the texts that a parameter accepts; none if it accepts other values."""
     if get_origin(hint) is Literal:
         return get_args(hint)
     parts = [choices(part) for part in get_args(hint)]

@@ -23,7 +23,7 @@ def _no_data_folder_by_accident(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def data_folder() -> Path:
-    """The folder with the 32 files, which a user does not have."""
+    """The folder with the 32 data files, which users do not have."""
     if not SHARED.is_dir():
         pytest.skip("needs the files of the paper's datasets")
     return SHARED
@@ -34,7 +34,7 @@ Column = tuple[str, Sequence[str] | None]  # a name, and values where it is nomi
 
 @dataclass
 class Server:
-    """What the stand-in serves, and what it was asked for."""
+    """The content of the stand-in, and the requests it got."""
 
     base: str = ""
     replies: dict[str, bytes] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Sources of a dataset, their order, and what is said if none has it."""
+"""Sources of a dataset, their order, and the error if none has it."""
 
 import gzip
 import sys

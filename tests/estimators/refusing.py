@@ -1,4 +1,4 @@
-"""How a refusal is witnessed: the message, and a model left as it was."""
+"""Checks of a refusal: the message, and an unchanged model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ def fitted() -> RPNBClassifier:
 
 
 def refuses(call: Call, message: str, error: type[Exception] = ValueError) -> None:
-    """Both a fitted model and a fresh one refuse, and stay as they were."""
+    """Both a fitted and a new model refuse, and stay unchanged."""
     for model in (fitted(), small()):
         before = snapshot(model)
         with pytest.raises(error, match=message):

@@ -1,4 +1,4 @@
-"""Everything a model holds, to the bit, as values that can be compared."""
+"""The whole content of a model, to the bit, as comparable values."""
 
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from rpnb import RPNBClassifier
 from rpnb.core.bayes.model import Model
 from rpnb.core.pooled.model import PooledModel
 
-# What only saves finding something out again: the last single row.
+# Caches: the last single row.
 CACHES = {"memo"}
 
 
@@ -35,7 +35,7 @@ def snapshot(model: RPNBClassifier) -> Any:
 
 
 def state_of(model: RPNBClassifier) -> Any:
-    """What was learned: statistics, classes and counts."""
+    """The learned state: statistics, classes and counts."""
     return frozen([model._state, model.classes_.tolist()])
 
 

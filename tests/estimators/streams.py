@@ -1,4 +1,4 @@
-"""Streams, labels of every family, ways to cut a stream, and the plain twin."""
+"""Streams, labels of every family, divisions into calls, and the oracle."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -64,7 +64,7 @@ def rows(n: int) -> Iterator[slice]:
 def oracle_for(
     model: RPNBClassifier, *, declared: Sequence[int] = (), **changes: Any
 ) -> Oracle:
-    """Return the plain twin of a fitted model, as it was before it had seen anything.
+    """Return the oracle of a fitted model, in its state before the first row.
 
     `declared` numbers the classes that are active from the start.
     """

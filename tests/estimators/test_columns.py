@@ -1,4 +1,4 @@
-"""Tables with categories, text and dates: learned as they are, cut anywhere, saved."""
+"""Tables with categories, text and dates: learned directly, in any calls, saved."""
 
 import copy
 import json
@@ -197,7 +197,7 @@ def test_any_cut_into_calls_gives_equal_bits(
     for begin, end in pairwise(cuts):
         some = FRAME.iloc[begin:end]
         if begin > 0:
-            # Row by row: what is predicted is what was predicted before learning.
+            # Row by row: each prediction is made before learning.
             assert parts.predict_next(some)[0] == expected[begin]
         found = parts.predict_then_learn(some, Y[begin:end])
         assert_array_equal(found, expected[begin:end])
@@ -313,7 +313,7 @@ def test_reasons_are_those_of_the_columns(fitted: PooledClassifier) -> None:
     # What decides is the colour and the shape, and the shop of some.
     share = fitted.feature_importance(FRAME.iloc[-40:])
     assert share[1:4].sum() > 0.5
-    # A column that is as in the background adds nothing.
+    # A column with the background's value adds nothing.
     row = FRAME.iloc[[5]]
     same = fitted.explain(row, background=row.assign(size=1.0), n_evaluations=8)
     assert np.count_nonzero(same.values) == 1

@@ -35,7 +35,7 @@ from rpnb.estimators.saving.estimator import write_estimator
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.preprocessing import RunningScaler, make_stream_pipeline
 
-# Quick to take alarm, so that short streams have many.
+# Sensitive, so that short streams have many alarms.
 DETECTORS: dict[str, Callable[[], Any]] = {
     "adwin": lambda: ADWIN(delta=0.9, clock=1, min_window_length=2, grace_period=4),
     "ddm": lambda: DDM(warm_start=5, drift_threshold=1.0),
@@ -45,7 +45,7 @@ detectors = st.sampled_from(sorted(DETECTORS))
 
 
 class EveryError:
-    """A detector that takes alarm at every error, and keeps what it was told."""
+    """A detector that gives an alarm at every error, and records its inputs."""
 
     def __init__(self) -> None:
         self.told: list[bool] = []
@@ -83,7 +83,7 @@ def plain_loop(
     warm: int = 0,
     classes: Any = None,
 ) -> tuple[list[Any], list[int], RPNBClassifier]:
-    """Predict, learn, watch, one row after the other; return what came of it."""
+    """Predict, learn and update the detector row by row; return the results."""
     detector, predictions, drifts = make(), [], []
     for i in range(len(y)):
         row = X[i : i + 1], y[i : i + 1]
@@ -523,7 +523,7 @@ def test_recent_rows_keep_their_classes_when_others_are_added() -> None:
 
 
 class Eleventh(EveryError):
-    """A detector that takes alarm at the eleventh row."""
+    """A detector that gives an alarm at the eleventh row."""
 
     @property
     def drift_detected(self) -> bool:
@@ -573,7 +573,7 @@ def test_a_declared_class_is_no_error_where_it_is_predicted() -> None:
     far = np.full((20, 3), 50.0)
     model = DriftAware(small(update="all"), detector=EveryError())
     model.fit(far + np.arange(20)[:, None] % 2, np.zeros(20, int))
-    # Nothing has been seen of class 1: its density is the prior, about zero.
+    # Class 1 has no rows yet: its density is the prior, around zero.
     model.partial_fit(np.zeros((1, 3)), [1], classes=[1])
     model.partial_fit(np.zeros((1, 3)), [2])
     assert model.drifts_ == [21]

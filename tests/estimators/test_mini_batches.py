@@ -1,4 +1,4 @@
-"""Blocks of a mini-batch, observed apart, are learned as by one process, to the bit."""
+"""Blocks of a mini-batch, observed separately, give the same bits as one process."""
 
 from typing import Any
 
@@ -107,7 +107,7 @@ def test_moments_of_naive_bayes_add_up() -> None:
     (block,) = observe_rows(empty, RowBlocks(X[:9], y[:9]), probabilities=True)
     assert block.probabilities is not None
     assert not block.probabilities.any()
-    # The second mini-batch is predicted by what the first has taught.
+    # The second mini-batch is predicted by the model after the first.
     first = GaussianNB()
     learn_mini_batches(first, X[:2500], y[:2500])
     assert_array_equal(predicted[2500:], first.predict(X[2500:]))

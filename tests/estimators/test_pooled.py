@@ -1,4 +1,4 @@
-"""The pooled classifier: laws that hold to the bit, and what it does with odd data."""
+"""The pooled classifier: laws that hold to the bit, and odd data."""
 
 import pickle
 from pathlib import Path
@@ -330,7 +330,7 @@ def changeable(wrapped: Any) -> PooledModel:
 def test_predictions_of_a_table_do_not_depend_on_the_last_label(wrap: Any) -> None:
     X, y = stream(3, 400)
     order = np.argsort(y, kind="stable")
-    X, y = X[order], y[order]  # labels that stay are worth knowing
+    X, y = X[order], y[order]  # constant labels are informative
     model: Any = small()
     if wrap == "scaled":
         model = make_stream_pipeline(RunningScaler(), model)

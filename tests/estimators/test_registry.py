@@ -1,4 +1,4 @@
-"""The learners by name, and how deep their classes are."""
+"""The learners by name, and the depth of their class hierarchies."""
 
 from pathlib import Path
 from typing import Any

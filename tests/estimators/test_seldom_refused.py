@@ -1,4 +1,4 @@
-"""Requests that are seldom made, and refused before anything is done."""
+"""Rare requests that are refused before anything changes."""
 
 from pathlib import Path
 from typing import Any

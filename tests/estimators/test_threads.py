@@ -1,4 +1,4 @@
-"""`n_jobs`: nothing depends on it but time."""
+"""`n_jobs` affects only time."""
 
 from pathlib import Path
 from typing import Any

@@ -69,7 +69,7 @@ def test_equal_delays_give_the_bits_of_a_constant_delay(delay: int) -> None:
 def test_the_pool_is_that_of_the_twin_which_learns_the_scores_of_the_time(
     seed: int,
 ) -> None:
-    """The twin is given the scores of copies that knew the labels of then."""
+    """The oracle gets the scores of copies with the labels known at that time."""
     rng = np.random.default_rng(seed)
     n = 90
     arrival = np.arange(n) + rng.integers(0, 30, n)

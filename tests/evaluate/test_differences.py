@@ -1,4 +1,4 @@
-"""Confidence sequences of differences: their formulas, and what they promise."""
+"""Confidence sequences of differences: formulas and coverage."""
 
 import math
 
@@ -77,7 +77,7 @@ def test_sums_do_not_depend_on_the_calls() -> None:
 
 
 def test_equal_learners_are_hardly_ever_found_to_differ() -> None:
-    """At most 5 % of streams may ever cross, looked at after every 20 rows."""
+    """At most 5 % of streams may ever cross, checked after every 20 rows."""
     rng = np.random.default_rng(2)
     crossed = 0
     for k in range(2000):

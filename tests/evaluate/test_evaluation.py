@@ -1,4 +1,4 @@
-"""Learners in one pass: what each counts, and that they do not disturb each other."""
+"""Learners in one pass: their counts, and their independence."""
 
 import gc
 import weakref
@@ -99,7 +99,8 @@ def test_the_counts_are_those_of_each_learner_alone_for_any_chunking(
 
 
 def test_rows_are_let_go_once_they_are_learned() -> None:
-    # By counting references: a cycle would wait for the collector, and memory grow.
+    # By reference counting: a cycle would wait for the collector, and memory would
+    # grow.
     evaluation = native_evaluation(
         {"NB": make("GaussianNB")}, {"last": make("NoChange")}
     )

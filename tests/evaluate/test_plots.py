@@ -1,4 +1,4 @@
-"""Plots for notebooks: axes and lines are named, and what differs looks different.
+"""Plots for notebooks: axes and lines are named, and lines are distinguishable.
 
 That lines and bars show the figures of the result is tested beside the results:
 test_result.py, test_probability_metrics.py and estimators/trust/test_plots.py.

@@ -1,4 +1,4 @@
-"""How far an evaluation has come: which bar is shown where."""
+"""Progress of an evaluation: which bar is shown where."""
 
 import io
 import sys

@@ -1,4 +1,4 @@
-"""Streams that are seldom met: vectors one by one, chunks, sparse rows, odd times."""
+"""Rare forms of streams: single vectors, chunks, sparse rows, odd times."""
 
 import datetime as dt
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Files as people have them: delimiters, encodings, compression, index columns."""
+"""Realistic files: delimiters, encodings, compression, index columns."""
 
 import bz2
 import gzip
@@ -32,7 +32,7 @@ def text(delimiter: str = ",", end: str = "\n") -> str:
 
 
 def read(path: Path, **options: Any) -> tuple[Any, Any, LabelledFile]:
-    """Features, labels, and the file: closed, but it says how it was read."""
+    """Features, labels, and the file: closed, but with notes on how it was read."""
     given: dict[str, Any] = {"target": "y", **options}
     with LabelledFile(str(path), ReadOptions(**given)) as file:
         chunks = list(file.chunks(7))
@@ -274,7 +274,7 @@ def test_numbers_with_one_unit_are_numbers(tmp_path: Path) -> None:
     assert_array_equal(X, expected)
     assert "column mass is read as numbers in kg" in file.notes
     assert "column heat is read as numbers in °C" in file.notes
-    # Beyond the rows that are looked at first.
+    # Beyond the rows that are examined first.
     path.write_text("mass,y\n" + "1 kg,a\n" * 900_000 + "7 stone,a\n")
     wrong = "row 900001, column mass: '7 stone' is not a number"
     with (

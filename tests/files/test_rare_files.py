@@ -1,4 +1,4 @@
-"""Files that are seldom met: other encodings, damaged places, unusual types."""
+"""Rare files: other encodings, damaged places, unusual types."""
 
 import json
 from contextlib import closing

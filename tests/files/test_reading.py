@@ -1,4 +1,4 @@
-"""Every format gives the arrays that the rows are, however they are cut."""
+"""Every format gives the same arrays, for any chunk size."""
 
 import gzip
 import io
@@ -31,7 +31,7 @@ COLOURS = ["red", "green", "deep blue"]
 
 
 def table(n: int = N) -> dict[str, list[Any]]:
-    """Columns with what readers trip over: fractions that come late, text, flags."""
+    """Columns that confuse readers: late fractions, text, flags."""
     rng = np.random.default_rng(5)
     whole = rng.integers(-9, 9, n).astype(float)
     whole[n // 2] = 0.25  # an integer column until here

@@ -1,4 +1,4 @@
-"""Cases that the fuzzer has found, and cases that were mended before it was there."""
+"""Cases that the fuzzer has found, and older bugs."""
 
 import json
 import sys
@@ -73,7 +73,7 @@ def test_arguments_are_what_they_are_said_to_be() -> None:
 
 # Mistakes that were planted
 
-#: What is said of each. A hang is noticed by the child, or from outside.
+#: The expected report of each. A hang is detected by the child, or from outside.
 PLANTED: dict[str, tuple[str, ...]] = {
     "nothing": (),
     "refused": ("something must not have happened",),

@@ -1,4 +1,4 @@
-"""What journeys have: the installed wheel, and its commands in an empty folder."""
+"""Fixtures of journeys: the installed wheel, and its commands in an empty folder."""
 
 import os
 import subprocess

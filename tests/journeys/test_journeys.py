@@ -1,4 +1,4 @@
-"""What a new user does in the first hour, with the installed wheel and own files.
+"""The first hour of a new user, with the installed wheel and own files.
 
 The wheel is built once, and installed into a fresh environment that sees the packages
 of this one. `make test-journeys` runs it; without the environment variable

@@ -1,4 +1,4 @@
-"""What is refused leaves the model as it was, fitted or not."""
+"""Refused input leaves the model unchanged, fitted or not."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""A model that was saved, pickled or copied goes on as the model would have."""
+"""A saved, pickled or copied model continues exactly as the original would."""
 
 import copy
 import pickle

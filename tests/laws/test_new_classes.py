@@ -1,4 +1,4 @@
-"""Classes that nobody declared: every learner, every cut, the loop over single rows."""
+"""Undeclared classes: every learner, any division into calls, single rows."""
 
 from typing import Any
 

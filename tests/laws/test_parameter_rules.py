@@ -29,7 +29,7 @@ NUMBER = re.compile(
     r"(?: of at least (?P<least>\S+)| above (?P<above>\S+)| from (?P<from>\S+))?"
     r"(?: and at most (?P<most>\S+)| to (?P<to>\S+))?"
 )
-#: What has no rule that a machine could read, and the words that it must have.
+#: Parameters without a machine-readable rule, and the required words of the message.
 IN_WORDS = {
     "class_weight": "None, 'balanced' or a dictionary of labels and weights",
     "categorical_features": "'from_dtype', None, or a list of the names or numbers",

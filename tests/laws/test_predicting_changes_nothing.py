@@ -1,4 +1,4 @@
-"""Predicting, in whatever way, leaves no trace in a model."""
+"""Predicting, by any method, does not change a model."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Probabilities are such from the first row on, and agree with the labels."""
+"""Probabilities are valid from the first row on, and agree with the labels."""
 
 import numpy as np
 import pytest

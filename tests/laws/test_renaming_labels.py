@@ -1,4 +1,4 @@
-"""Labels are names: renamed in their order, only the names of predictions change."""
+"""Labels are names: renaming them in order changes only the names of predictions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Features of a row's categories, from the rows before it and nothing else.
+"""Features of a row's categories, computed only from the rows before it.
 
 What `rpnb.core.columns.categories` keeps in tables is recomputed for each row.
 """

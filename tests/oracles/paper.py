@@ -33,7 +33,7 @@ class Oracle:
     prior_weight: float = 1.0
     var_floor: float = 1e-9
     keep: float = 1.0
-    """γ: what is left of the past after one observation"""
+    """γ: share of the past that is left after one observation"""
     log_prior: FloatArray = field(default_factory=lambda: np.zeros(0))
     """(M,) log P(y_m); uniform if not given"""
     n: FloatArray = field(init=False)
@@ -97,7 +97,7 @@ def log_posteriors(oracle: Oracle, Z: FloatArray) -> FloatArray:
 
 
 def class_scores(oracle: Oracle, X: FloatArray) -> FloatArray:
-    """Return what is compared between classes, as (n, M): equation (6) or a rule."""
+    """Return the scores of the classes (n, M): equation (6) or a rule."""
     log_posterior = log_posteriors(oracle, project(oracle, X))
     log_posterior = np.where(oracle.eligible, log_posterior, -np.inf)
     if oracle.rule == "log_sum":

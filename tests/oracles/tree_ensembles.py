@@ -113,7 +113,7 @@ class OnlineBayes:
         return out
 
     def learn(self, x: FloatArray, y: int, weight: float) -> None:
-        """Join a row with what is known of its class: Theorem 1 for matrices."""
+        """Combine a row with the statistics of its class: Theorem 1 for matrices."""
         n, after = self.n[y], self.n[y] + weight
         delta = x - self.mean[y]
         between = n * weight / after * np.outer(delta, delta)

@@ -1,8 +1,8 @@
 """A Hoeffding tree, slow and readable.
 
-The compiled kernels are tested against it. A tree is made of
-objects, a density is a number and a vote is a product, each rule stands where it is
-used, and nothing is kept that can be computed again.
+The compiled kernels are tested against it. A tree is made of objects, a density is a
+number and a vote is a product, each rule is written where it is used, and nothing is
+stored that can be recomputed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -132,7 +132,7 @@ class Tree:
         return bayes_votes(leaf, x, self.rules)
 
     def learn(self, x: Vector, y: int, weight: float) -> None:
-        """Take note of a row; one without weight is counted and no more."""
+        """Learn a row; one without weight is only counted."""
         self.rows += 1
         if not weight > 0.0:
             return

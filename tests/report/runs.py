@@ -1,4 +1,4 @@
-"""A small run of five learners, for tests of its report."""
+"""A small run of five learners, for tests of reports."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Backtests reproduce the service to the bit; other learners as if they had served."""
+"""Backtests reproduce the service to the bit, and simulate other learners."""
 
 import json
 import sqlite3

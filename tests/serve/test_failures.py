@@ -1,4 +1,4 @@
-"""With a full disk or a locked database, reads go on and nothing is lost."""
+"""With a full disk or a locked database, reads continue and nothing is lost."""
 
 import resource
 import sqlite3
@@ -24,7 +24,7 @@ def fails_with(client: Client, words: str) -> None:
     assert caught.value.status == 503
     assert words in client.health()["writes"]
     assert httpx.get(str(client._http.base_url) + "/readyz").status_code == 503
-    # Reads go on.
+    # Reads continue.
     assert len(client.predict("m", X[:3]).labels) == 3
     assert client.model("m")["learned"] == 400
 

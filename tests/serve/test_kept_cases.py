@@ -19,7 +19,7 @@ def test_no_kept_case_fails_again() -> None:
     worker = Worker()
     try:
         for each in attacks:
-            # One after the other: what is left of one counts for those after it.
+            # One by one, since each case may affect the next ones.
             for _ in range(3):
                 asked = {"target": each["target"], "case": each["case"]}
                 assert worker.ask(120.0, do="run", **asked)["finding"] is None

@@ -301,7 +301,7 @@ def test_old_events_are_deleted_and_the_rest_still_checks(start: Start) -> None:
 
 
 def test_retention_keeps_every_event_after_its_base(start: Start) -> None:
-    """A row whose event is kept can be forgotten, as if it had never been sent."""
+    """A row whose event is kept can be forgotten, as if it was never sent."""
     server = start("--snapshot-rows", "30", "--keep-log", "30")
     with Client(server.address) as client:
         client.create("m", "GaussianNB", features=4)

@@ -371,7 +371,7 @@ def test_a_state_is_written_after_some_time_if_it_has_changed(
 
     async def work() -> None:
         for n in (0, snapshots):
-            for _ in range(4):  # each is followed by a look at what is due
+            for _ in range(4):  # each is followed by a check of due work
                 await submit(writer, label(["x"], ["oak"]))
             assert writer.counts.snapshots == n
             learn = Learn(

@@ -21,7 +21,7 @@ from study.report_records import tables_of
 
 NAMES, METHODS, PERMUTATIONS = ["Iris", "Monk-2"], ["RPNB", "SCW"], 10
 RUNS = len(NAMES) * (len(METHODS) + 2) * PERMUTATIONS
-TIMEOUT = 120.0  # seconds, on a machine with other things to do
+TIMEOUT = 120.0  # seconds, on a busy machine
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/task").is_dir(), reason="looks at processes in /proc"

@@ -109,7 +109,7 @@ def test_a_permutation_follows_from_seed_dataset_and_number_alone() -> None:
         permutation(3, "Iris", 11, 100),
     ]
     assert all((other != same).any() for other in others)
-    # A golden row: results must not change with the version of NumPy or ours.
+    # A golden row: results must not change with the version of NumPy or rpnb.
     assert permutation(0, "Iris", 0, 10).tolist() == [7, 1, 6, 9, 0, 2, 8, 4, 5, 3]
 
 

@@ -7,7 +7,7 @@ from peers.__main__ import main
 from rpnb import __version__
 from rpnb.cli import BAD_INPUT
 
-# Sizes of models are measured in processes of their own: see test_rounds.
+# Sizes of models are measured in separate processes: see test_rounds.
 TINY = (
     *("--rows", "40", "--members", "3", "--repeat", "1", "--seconds", "0.05"),
     "--no-memory",

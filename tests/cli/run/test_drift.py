@@ -1,4 +1,4 @@
-"""`--drift`: learners that are reset when their errors rise, by the command line."""
+"""`--drift`: learners that are reset when their errors rise."""
 
 import json
 from pathlib import Path

@@ -58,7 +58,7 @@ def test_files_are_flushed_after_their_last_byte_and_so_are_their_names(
 def test_a_model_file_with_a_crafted_encoder_is_one_line_and_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The digest is right, but the description of labels and categories is not."""
+    """The digest is correct, but the description of labels and categories is not."""
     data, model = tmp_path / "rows.csv", tmp_path / "m.rpnb"
     data.write_text(ROWS)
     words = ["run", str(data), "--target", "y", "--model", "PA", "--quiet"]

@@ -1,4 +1,4 @@
-"""Files as people have them: all problems in one message, with a command that works."""
+"""Realistic messy files: all problems in one message, with a command that works."""
 
 import json
 import shlex
@@ -11,7 +11,7 @@ from rpnb.cli import main
 
 
 def messy(path: Path) -> None:
-    """Write a file with something wrong in nearly every column."""
+    """Write a file with a problem in nearly every column."""
     lines = ["size;price;note;when;half;gap;word;label"]
     for i in range(120):
         cells = [
@@ -202,7 +202,7 @@ def test_a_word_in_a_column_with_points_keeps_its_points(
     [
         ("Report of 2024;;\nprinted by hand\n\n", "y", "--skip-rows 3"),
         ("a,b\n1,2\n", "y", "--skip-rows 2"),
-        # Nothing says which of the lines names the columns.
+        # It is unclear which of the lines names the columns.
         ("a,b\n1,2\n", "3", None),
         # Names of rows, as R writes them, have no name themselves.
         ("x,z,w,y\n", "y", None),

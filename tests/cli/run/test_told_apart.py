@@ -16,7 +16,7 @@ LEARNERS = ["GaussianNB", "PA", "PA1"]
 
 @pytest.fixture
 def table(tmp_path: Path) -> tuple[Path, np.ndarray, np.ndarray]:
-    """Rows in rings, which a linear learner cannot tell apart."""
+    """Rows in rings, which a linear learner cannot separate."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 2)).round(6)
     y = np.where((X**2).sum(axis=1) > 1.5, "out", "in")

@@ -177,7 +177,7 @@ def test_a_whole_model_fades_with_its_counts() -> None:
     model = with_prior(make_model(6, 3), True)
     run(model, stream.X, stream.y, WEIGHT, LEARN_ALL, np.empty(80, np.int64))
     before = copy_model(model)
-    classify(model, stream.X[:1])  # of which the model keeps the prediction
+    classify(model, stream.X[:1])  # whose prediction the model keeps
     fade_all(model, 0.25)
     assert_array_equal(classify(model, stream.X), classify(copy_model(model), stream.X))
     assert_array_equal(model.moments.weight, 0.25 * before.moments.weight)
@@ -185,7 +185,7 @@ def test_a_whole_model_fades_with_its_counts() -> None:
     assert_array_equal(model.moments.mean, before.moments.mean)
     assert_array_equal(model.classes.seen, 0.25 * before.classes.seen)
     assert_allclose(model.classes.bias, 5.0 * np.log1p(model.classes.seen))
-    # The prior pulls more at what weighs less.
+    # The prior has more influence on classes of less weight.
     assert (np.abs(model.gaussians.mean) < np.abs(before.gaussians.mean)).all()
 
 
@@ -310,7 +310,7 @@ def test_a_very_long_window_forgets_nothing(
         exact_labels(one, stream, learn), exact_labels(two, stream, learn)
     )
     assert_same_state(one, two)
-    # A long one nearly nothing.
+    # A long memory forgets nearly nothing.
     rows = well_behaved(0, 40)
     exact, nearly = make_model(6, 3), make_model(6, 3, keep=1.0 - 1e-12)
     exact_labels(exact, rows, learn)

@@ -69,7 +69,7 @@ def test_projections_differ_by_any_parameter() -> None:
 
 
 def test_merged_shards_equal_the_mini_batch_on_their_union() -> None:
-    # Classify apart against one frozen model, then pool what each has learned.
+    # Classify separately with one frozen model, then combine what each has learned.
     base = make_model(4, 3)
     X, y = stream(1, 50)
     run(base, X, y, WEIGHT, LEARN_MISTAKES, np.empty(50, np.int64))

@@ -23,7 +23,7 @@ from strategies import Stream, streams
 
 
 def a_stream(seed: int, n: int = 120, p: int = 4, M: int = 3) -> Stream:
-    """Rows of M classes with covariances of their own."""
+    """Rows of M classes with different covariances."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, M, n)
     shapes = rng.normal(size=(M, p, p))

@@ -16,7 +16,7 @@ from strategies import make_model, well_behaved
 
 @pytest.mark.parametrize("K", [1, 40])
 def test_forms_give_the_scores_of_the_named_classes(K: int) -> None:
-    # One projection to three dimensions leaves directions that no class looks at.
+    # One projection to three dimensions leaves directions that no class uses.
     stream = well_behaved(1, 30)
     model = make_model(6, 3, K=K)
     model.classes.bias[:] = [0.0, -3.0, 2.0]

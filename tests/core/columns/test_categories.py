@@ -1,4 +1,4 @@
-"""Features of categories: the definition, any cut into calls, bounded memory."""
+"""Features of categories: the definition, any division into calls, bounded memory."""
 
 import itertools
 
@@ -162,7 +162,7 @@ def test_memory_is_bounded_whatever_the_categories() -> None:
     categories.learn(X, np.arange(n) % 2, ONE)
     assert len(categories.known[0]) == MOST_CATEGORIES
     assert len(categories.counts[0]) <= MOST_CATEGORIES + SHARED_PLACES
-    # Those that share a place do so each time.
+    # Categories that share a slot do so each time.
     assert_array_equal(categories.encode(X[-9:]), categories.encode(X[-9:]))
 
 

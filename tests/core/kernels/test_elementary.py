@@ -1,4 +1,4 @@
-"""Elementary functions are accurate, and have the bits of their formulas."""
+"""Elementary functions are accurate, and equal their formulas to the bit."""
 
 import math
 from collections.abc import Callable

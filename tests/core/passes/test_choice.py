@@ -1,4 +1,4 @@
-"""The choice among the passes. No label depends on it, so only speed would show."""
+"""The choice among the passes, on which speed depends, but no label."""
 
 import numpy as np
 import pytest

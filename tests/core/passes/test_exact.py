@@ -260,7 +260,7 @@ def test_blocks_observed_apart_are_learned_as_one_mini_batch_to_the_bit(
     for start in range(0, n, size):
         stop = min(start + size, n)
         places = [slice(at, min(at + block, stop)) for at in range(start, stop, block)]
-        # Observed in any order, by models of their own.
+        # Observed in any order, by separate models.
         parts = {
             rows.start: observe_block(
                 copy_model(two),

@@ -1,4 +1,4 @@
-"""Rows of class −1 among others: they are predicted, and leave no trace."""
+"""Rows of class −1 among others are predicted and change nothing else."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def with_gaps(draw: st.DrawFn) -> Stream:
 
 
 def one_by_one(model: Model, stream: Stream, learn: int) -> IntArray:
-    """Predict, or predict and learn, each row by a call of its own."""
+    """Predict, or predict and learn, each row in a separate call."""
     labels = np.empty(stream.y.shape[0], np.int64)
     for i, m in enumerate(stream.y.tolist()):
         before = model.n_seen

@@ -79,7 +79,7 @@ def test_factors_and_solutions_are_numpys(E: int, C: int) -> None:
     Y = X.copy()
     solve(L, Y)
     assert_allclose(A @ Y, X, rtol=1e-7, atol=1e-7)
-    # A column is solved alike in any company.
+    # A column has the same solution whatever other columns there are.
     alone = np.ascontiguousarray(X[:, -8:])
     solve(L, alone)
     assert_array_equal(alone, Y[:, -8:])
@@ -227,11 +227,11 @@ def test_sums_that_rounding_has_spoilt_get_more_ridge() -> None:
     discriminants(np.zeros(1), B, A, 16, V, offset)
     assert (V == 7.0).all()  # without rows nothing is computed
     discriminants(count, B, np.full_like(A, np.nan), 16, V, offset)
-    assert (V == 7.0).all()  # and nothing from what no ridge can mend
+    assert (V == 7.0).all()  # and nothing if no ridge can help
 
 
 def test_more_ridge_is_added_to_the_sums_themselves() -> None:
-    """Not to what a factorisation left of them that failed at the last column."""
+    """Not to the remains of a factorisation that failed at the last column."""
     rng = np.random.default_rng(5)
     root = rng.normal(size=(16, 16))
     S = root @ root.T

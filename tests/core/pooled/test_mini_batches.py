@@ -1,4 +1,4 @@
-"""Blocks of a mini-batch are observed apart, in any order, and learned at once."""
+"""Blocks of a mini-batch are observed separately, in any order, and learned at once."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -26,7 +26,7 @@ from rpnb.core.pooled.mini_batches import (
 from rpnb.core.pooled.model import MEMBERS, PooledModel, copy_model, new_model
 
 MERGEABLE = [name for name, member in MEMBERS.items() if member.MERGEABLE]
-# Members of counts only: a mini-batch leaves the bits that its rows would leave.
+# Members of counts only: a mini-batch gives the same bits as its rows one by one.
 COUNTS = ["binned_bayes", "transitions"]
 NOTHING = np.zeros((0, 0))
 NO_LABELS, NO_WEIGHT = np.zeros(0, np.int64), np.zeros(0)
@@ -100,8 +100,8 @@ def test_a_mini_batch_equals_its_oracle(weighted: bool) -> None:
 
     oracle = MiniBatches(*part(0, 256), M, columns)
     oracle.continue_pool(model.pool)
-    # Class 2 is first met within the first mini-batch; both pass no look at the scale
-    # that would change it.
+    # Class 2 first appears within the first mini-batch; no check changes the scale in
+    # either.
     for start, stop in ((256, 380), (380, 440)):
         cut = (start + stop) // 2
         blocks = [
@@ -253,7 +253,7 @@ def test_the_scale_looks_once_at_the_last_rows() -> None:
     X[:, 1] += 1e3
     X[350:, 1] += 5e3
     before = model.scale.mean.copy()
-    # No look is due yet.
+    # No check is due yet.
     learn_blocks(model, [block(model, X[:63], y[:63])])
     assert_array_equal(model.scale.mean, before)
     blocks = [block(model, X[63:390], y[63:390]), block(model, X[390:], y[390:])]
@@ -267,7 +267,7 @@ def test_the_scale_looks_once_at_the_last_rows() -> None:
 
 
 def test_sums_of_rows_alone_are_those_of_numpy() -> None:
-    """Past two groups of 128, and more rows than a state keeps."""
+    """More than two groups of 128, and more rows than a state keeps."""
     X, y, weight = stream(270, weighted=True)
     model = new_model(
         ["shared_covariance", "class_covariance"], P, 16, 0, np.ones(M, np.bool_), 1

@@ -165,7 +165,7 @@ def test_a_feature_that_was_constant_gets_a_scale_when_it_varies() -> None:
 
 @pytest.mark.parametrize("new", [31, 32])
 def test_half_of_the_last_rows_make_a_scale_of_their_own(new: int) -> None:
-    """Those that are still as before, at no distance from the constant, do not."""
+    """Values that still equal the constant do not."""
     X = np.full((384, 1), 3.0)
     X[-new:, 0] = np.tile([99.0, 101.0], 16)[:new]
     made, _ = scaled(X, 256)
@@ -266,7 +266,7 @@ def test_scores_far_below_the_best_keep_their_order_and_have_a_limit() -> None:
     below = np.array([1.0, 5.9, 6.0, 6.1, 20.0, 60.0, 500.0, 1e9])
     scores = np.zeros((len(below), 1, 2))
     scores[:, 0, 1] = -below
-    # A cut-off would make all rows from 6 on equal.
+    # A cut-off would make all scores beyond 6 equal.
     assert len(np.unique(np.minimum(below, 6.0))) == 3
     labels, logs = np.empty(len(below), np.int64), np.empty((len(below), 2))
     nothing = np.zeros(0, np.int64), np.zeros(0)
@@ -339,7 +339,7 @@ def test_rows_scored_in_advance_are_learned_as_others(M: int) -> None:
 
 
 def test_what_a_class_adds_does_not_depend_on_when_it_is_declared() -> None:
-    """A class that is known but not active leaves no trace, not even in its own."""
+    """A class that is known but not active changes nothing, not even its entries."""
     K, n = 3, 200
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, n)

@@ -83,7 +83,7 @@ def test_values_add_up_in_any_case(m: int, k: int, evaluations: int) -> None:
 
 
 def test_errors_are_those_of_the_sample() -> None:
-    # Three features that matter together: orders differ.
+    # An interaction of three features: orders differ.
     game = cubic(8, 2)
     exact = shapley_values([game], 8, 256)
     some = shapley_values([game], 8, 160)

@@ -1,4 +1,4 @@
-"""Labels of any delay: the pool learns from scores that were kept."""
+"""Labels of any delay: the pool learns from stored scores."""
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal

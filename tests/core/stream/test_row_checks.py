@@ -1,4 +1,4 @@
-"""The search for values that no learner can take."""
+"""The search for values that no learner accepts."""
 
 import numpy as np
 import pytest

@@ -36,7 +36,7 @@ NO_LABELS = np.zeros(0, np.int64)
 
 
 def a_stream(seed: int, n: int = 300) -> tuple[FloatArray, IntArray]:
-    """Rows of three classes that can be told apart."""
+    """Rows of three classes that can be separated."""
     return mixtures(seed, n, apart=3.0)
 
 

@@ -188,7 +188,7 @@ def test_constant_attributes_are_as_in_the_oracle(density: int) -> None:
 def test_products_leave_the_range_of_doubles_as_multiplied_ones_do(
     power: float,
 ) -> None:
-    """Eight densities near 10^−40 multiply to denormal numbers, and to 0."""
+    """Products of eight densities near 10^−40 are denormal numbers, or 0."""
     rules = TreeParameters(density=DENSITY_PRODUCT, grace=50.0)
     X, y = a_stream(1, n=120, p=8, scale=10.0**power)
     tree = Tree(rules)
@@ -402,7 +402,7 @@ def test_thresholds_that_leave_a_side_almost_empty_have_no_merit() -> None:
 
 
 def test_a_row_on_the_threshold_goes_left() -> None:
-    """Values 0 … 11 make the ten thresholds whole numbers."""
+    """With values 0 … 11 the ten thresholds are whole numbers."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 12, (400, 2)).astype(float)
     y = (X[:, 0] > 6.0).astype(np.int64)

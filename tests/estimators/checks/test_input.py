@@ -1,4 +1,4 @@
-"""Observations and labels in all the forms in which they arrive."""
+"""Observations and labels in all accepted forms."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which observations are refused, in which words, and that it leaves no trace."""
+"""Which observations are refused, with which message; the model stays unchanged."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which labels, classes and weights are refused, and that it leaves no trace."""
+"""Which labels, classes and weights are refused; the model stays unchanged."""
 
 from typing import Any
 

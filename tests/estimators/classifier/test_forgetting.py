@@ -1,4 +1,4 @@
-"""`forgetting` as users meet it: in streams that drift, in files, when merging."""
+"""`forgetting` for users: in streams that drift, in files, when merging."""
 
 import copy
 from pathlib import Path
@@ -86,7 +86,7 @@ def test_pooled_models_add_up_what_they_have_left() -> None:
     assert_allclose(left, 15.0, rtol=1e-3)
     one.merge(other)
     assert_array_equal(one._state.moments.weight, left[0] + left[1])
-    # And fade further from there.
+    # And keep fading from there.
     one.partial_fit(X, y)
     assert_allclose(one._state.moments.weight, 15.0, rtol=1e-6)
 

@@ -1,4 +1,4 @@
-"""Models that learned apart and are brought together."""
+"""Merging models that learned separately."""
 
 import copy
 from itertools import permutations
@@ -16,7 +16,7 @@ from rpnb import RPNBClassifier
 
 
 def assert_same_knowledge(one: RPNBClassifier, other: RPNBClassifier) -> None:
-    """The two hold the same, up to rounding in the statistics."""
+    """Both models are equal, up to rounding in the statistics."""
     assert one.classes_.tolist() == other.classes_.tolist()
     assert (one.n_samples_seen_, one.n_updates_) == (
         other.n_samples_seen_,

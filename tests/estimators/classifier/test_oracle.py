@@ -1,4 +1,4 @@
-"""The classifier against the plain algorithm, and its statistics against the paper."""
+"""The classifier against the oracle, and its statistics against the paper."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_labels_and_statistics_are_those_of_the_plain_algorithm(
         prior_weight=data.draw(st.sampled_from([1.0, 4.5])),
         forgetting=data.draw(st.sampled_from([None, 20.0, 2])),
     )
-    # All classes in one call, so that the twin's numbers are the model's.
+    # All classes in one call, so that the oracle numbers them like the model.
     y[:M] = np.arange(M)
     predictions = model.predict_then_learn(X, y, classes=declared or None)
     twin = oracle_for(model, declared=declared)
@@ -77,7 +77,7 @@ def test_scores_are_those_of_the_plain_algorithm(rule: Any) -> None:
         assert_allclose(model.predict_proba(X), expected / K, rtol=1e-12)
     else:
         share = K if rule == "sum" else 1
-        # Posteriors too small for the twin are told apart by their logarithms only.
+        # Posteriors too small for the oracle differ only in their logarithms.
         assert expected.min() > 1e-300
         assert_allclose(np.exp(model.decision_function(X)) * share, expected)
     if rule in ("sum", "max", "min", "median"):
@@ -132,7 +132,7 @@ def test_none_makes_each_call_one_mini_batch_and_batches_end_with_their_call() -
     assert state_of(cut_short) != state_of(by_size)
 
 
-# What the statistics are
+# The statistics
 
 
 @given(seeds, st.sampled_from([1, 9, None]))

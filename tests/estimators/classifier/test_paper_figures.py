@@ -1,4 +1,4 @@
-"""The figures printed in the paper, from its data, where the data are at hand."""
+"""The figures printed in the paper, reproduced where its data are available."""
 
 import csv
 import gzip

@@ -1,4 +1,4 @@
-"""What the classifier predicts: labels, probabilities, scores; and what seeds do."""
+"""Labels, probabilities and scores of the classifier, and the effect of seeds."""
 
 from typing import Any
 

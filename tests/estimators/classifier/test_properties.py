@@ -1,4 +1,4 @@
-"""What one pass over a stream means, in whatever pieces the stream arrives."""
+"""The definition of one pass over a stream, however it is divided into calls."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from rpnb import RPNBClassifier
 def loop(
     model: RPNBClassifier, X: NDArray[Any], y: NDArray[Any], declared: Any
 ) -> list[Any]:
-    """Predict, then learn, one row at a time: what `predict_then_learn` promises.
+    """Predict, then learn, one row at a time: the definition of `predict_then_learn`.
 
     Before the first row there is no prediction, or, where classes were
     declared, the first of them, since all look the same.

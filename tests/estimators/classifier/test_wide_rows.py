@@ -1,4 +1,4 @@
-"""Sparse rows and the distributions for wide data, as users meet them."""
+"""Sparse rows and the distributions for wide data, through the estimator."""
 
 from copy import deepcopy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The learners that RPNB is compared with: properties that all of them have."""
+"""Properties that all baseline learners have."""
 
 import copy
 from pathlib import Path
@@ -28,7 +28,7 @@ GROWING = [name for name in baselines.names() if name not in TWO_CLASS]
 
 
 def make(name: str, **parameters: Any) -> StreamClassifier:
-    """A learner by name; one that draws has a fixed seed."""
+    """A learner by name, with a fixed seed if it is random."""
     if name in ("OnlineBagging", "OnlineBoosting"):
         parameters = {"random_state": 0, "grace_period": 20.0, **parameters}
     return baselines.make(name, **parameters)

@@ -1,4 +1,4 @@
-"""Model files taken apart, changed, and put together again with valid checksums."""
+"""Model files that are unpacked, changed, and repacked with valid checksums."""
 
 import json
 from hashlib import sha256
@@ -21,7 +21,7 @@ def taken_apart(content: bytes) -> Parts:
 
 
 def put_together(parts: Parts, *, digest: bool = True) -> bytes:
-    """The archive of these entries, with a digest that is right unless told not to."""
+    """The archive of these entries, by default with a correct digest."""
     stream = BytesIO()
     lines: list[str] = []
     with ZipFile(stream, "w") as archive:

@@ -1,4 +1,4 @@
-"""Files that are no model, or no longer one, or one that another version wrote."""
+"""Files that are no model, are damaged, or were written by another version."""
 
 import os
 import zipfile

@@ -1,4 +1,4 @@
-"""Files of models that learn meanwhile, have counted too far, or are of nobody."""
+"""Files of models that are learning, with counters at their limit, or unsigned."""
 
 import copy
 import io

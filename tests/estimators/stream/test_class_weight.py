@@ -1,4 +1,4 @@
-"""`class_weight`: weights of classes, as scikit-learn's users expect them."""
+"""`class_weight`: weights of classes, as in scikit-learn."""
 
 import pickle
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_balanced_weights_follow_the_rows_so_far_however_they_are_cut(
     assert states(one) == states(two)
     found = []
     for start, stop in ((0, 1), (1, 20), (20, 21), (21, 60), (60, 120)):
-        if start == 60:  # a file and a pickle go on counting
+        if start == 60:  # a file and a pickle continue the counts
             cut.save(tmp_path / "model.rpnb")
             cut = type(cut).load(tmp_path / "model.rpnb")
             cut = pickle.loads(pickle.dumps(cut))  # noqa: S301 - our own

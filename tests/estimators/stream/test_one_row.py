@@ -1,4 +1,4 @@
-"""One row at a time: the short way, and what is remembered of the last row."""
+"""One row at a time: the fast path, and the cache of the last row."""
 
 import copy
 from threading import Thread
@@ -88,7 +88,7 @@ def test_a_row_without_the_names_that_the_model_learned_still_warns() -> None:
         model.predict_then_learn(X[:1], y[:1])
 
 
-# Few rows, so that many come back while they are remembered.
+# Few rows, so that many return while they are cached.
 steps = st.lists(
     st.tuples(
         st.sampled_from(["predict", "ask one", "learn", "learn one", "declare"]),

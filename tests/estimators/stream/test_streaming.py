@@ -1,4 +1,4 @@
-"""What every classifier of a stream shares, shown on the simplest one there is."""
+"""The common part of all stream classifiers, tested on the simplest one."""
 
 from dataclasses import dataclass
 from pathlib import Path

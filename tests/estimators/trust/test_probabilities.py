@@ -1,4 +1,4 @@
-"""Probabilities and prediction sets online, as users see them."""
+"""Online probabilities and prediction sets, through the estimators."""
 
 from itertools import pairwise
 from pathlib import Path

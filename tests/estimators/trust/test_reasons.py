@@ -1,4 +1,4 @@
-"""Explained rows and unlearned rows, as users see them."""
+"""Explaining and unlearning rows, through the estimators."""
 
 from itertools import combinations
 from math import factorial

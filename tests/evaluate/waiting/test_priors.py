@@ -1,4 +1,4 @@
-"""Priors corrected before labels arrive: against loops, and where it must not harm."""
+"""Correcting priors before labels arrive: against loops, and without harm."""
 
 import itertools
 import json

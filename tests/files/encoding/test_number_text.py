@@ -1,4 +1,4 @@
-"""Numbers written as text: read in the notation that is named, and never guessed."""
+"""Numbers written as text: read in the given notation, never guessed."""
 
 import math
 from pathlib import Path
@@ -22,7 +22,7 @@ NOTATIONS = [
 
 
 def written(value: float, decimal: str, thousands: str | None) -> str:
-    """A number as this notation has it; the slow twin of `parse`."""
+    """A number in this notation; the oracle of `parse`."""
     shown = f"{value:,.3f}".replace(",", "T").replace(".", "D")
     return shown.replace("T", thousands or "").replace("D", decimal)
 

@@ -1,4 +1,4 @@
-"""Mini-batches of the pooled model as they are defined: all is frozen, then learned."""
+"""The definition of mini-batches of the pooled model: score all rows, then learn."""
 
 from typing import Any
 

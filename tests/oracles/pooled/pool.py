@@ -1,4 +1,4 @@
-"""The pool, as its formulas stand, in NumPy."""
+"""The pool by its formulas, in NumPy."""
 
 import numpy as np
 

@@ -1,9 +1,9 @@
 """The bound of a single-precision score, term by term, on inputs that come close to it.
 
-A lane's single-precision sum is taken from left to right: a 1 followed by numbers of
-half its last digit, each of which is lost, errs by nearly as much as Higham's bound
-allows. Every test states the share of the bound that the error must reach, so that a
-smaller bound fails, and a much larger one too.
+A lane's single-precision sum is taken from left to right: for a 1 followed by numbers
+of half its last digit, each of which is lost, the error is nearly as large as Higham's
+bound allows. Every test states the share of the bound that the error must reach, so
+that a smaller bound fails, and a much larger one too.
 """
 
 import numpy as np
@@ -267,7 +267,7 @@ def test_a_product_by_groups_of_features_is_within_its_bound(
     project(np.vstack([X, x0]), np.arange(n + 1), SCALE, R, exact)
     error = np.abs(Z - (exact[:-1] - exact[-1]))
     assert (error <= projection_error[:, None]).all()
-    # It is a product, not some number of that size.
+    # It is a product, not just a number of that size.
     assert (projection_error < 1e-3 * max_column_norm * np.sqrt(p)).all()
 
 

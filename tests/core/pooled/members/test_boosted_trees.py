@@ -1,4 +1,4 @@
-"""Compiled boosted trees against their plain twin, and the laws of a member."""
+"""Compiled boosted trees against their oracle, and the laws of a member."""
 
 import pickle
 from collections.abc import Callable
@@ -342,7 +342,7 @@ def test_memory_has_a_limit() -> None:
     for _ in range(80):
         learn(state, X, rng.integers(0, 2, 256))
         sizes.append(state.nbytes)
-    # What arrives while a tree grows comes on top.
+    # Rows that arrive while a tree grows are added.
     assert limit <= state.n_rows < limit + 4096
     assert max(sizes) < 1.6 * 2**26
     assert state.raw.shape[0] <= 512
@@ -460,7 +460,7 @@ def test_what_does_not_fit_is_refused() -> None:
         model.replace_state(0, new_trees(3, 3))
 
 
-#: Changes of arrays that leave their type, and contradict the others.
+#: Changes of arrays that keep their type but contradict other arrays.
 WRONG: Final[list[tuple[str, Callable[[NDArray[Any]], NDArray[Any]]]]] = [
     ("rank", lambda a: a[::-1] * 0),
     ("base", lambda a: a[:1].copy()),

@@ -1,4 +1,4 @@
-"""The state of every member is what a model file may hold of it, at any time."""
+"""The state of every member satisfies the schema of model files, at any time."""
 
 from types import ModuleType
 from typing import Any
@@ -15,7 +15,7 @@ from rpnb.estimators.saving.schema import StateSchema, check_arrays
 
 
 def check(name: str, shape: Shape, state: Any) -> None:
-    """Refuse a state of other arrays, sizes, types or ranges than the schema's."""
+    """Refuse a state whose arrays, sizes, types or ranges violate the schema."""
     schema, M = MEMBER_SCHEMAS[name], len(state.active)
     fields = schema.fields(shape, M, {k: v.shape for k, v in state._asdict().items()})
     check_arrays(state._asdict(), StateSchema(fields))

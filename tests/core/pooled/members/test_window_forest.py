@@ -1,4 +1,4 @@
-"""The compiled window forest against its plain twin, and the laws of a member."""
+"""The compiled window forest against its oracle, and the laws of a member."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Boosted trees as the formulas have them: slow, without packing, blocks or slots.
+"""Boosted trees by their formulas: slow, without packing, blocks or slots.
 
 What follows from rows is computed when it is needed, and the work that rows pay for is
 a generator that yields the cost of each piece. Single precision is used where the
@@ -246,7 +246,7 @@ class BoostedTrees:
             self.next_event = self.end + 2048
 
     def stop(self) -> None:
-        """Finish a tree that is being applied; give up one that is growing."""
+        """Finish a tree that is being applied; discard one that is growing."""
         while self.applying:
             next(self.job)
         self.job = self.work()

@@ -215,7 +215,7 @@ class WindowForest:
                 count_row(child, row)
 
     def grow(self) -> None:
-        """Do the growing that one row pays for."""
+        """Do the work that one row pays for."""
         if self.growing is None:
             if len(self.rows) < self.due:
                 return
@@ -249,7 +249,7 @@ class WindowForest:
             self.finish(self.growing)
 
     def finish(self, tree: Tree) -> None:
-        """Let the grown tree learn what came meanwhile and replace the weakest."""
+        """Let the grown tree learn the rows since its start and replace the weakest."""
         for row in self.rows[self.started :]:
             leaf = tree.leaf_of(row.x)
             count_row(leaf, row)
