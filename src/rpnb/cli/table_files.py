@@ -10,16 +10,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from rpnb.cli import CommandError
-from rpnb.cli.run.outputs import Outputs
+from rpnb.cli.run.outputs import Outputs, refuse_other_format
 
 _BINARY = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather"}
-# Endings of other formats, under which a table of text would be misleading.
-_NOT_WRITTEN = frozenset(
-    [
-        *(".xlsx", ".xls", ".xlsb", ".ods", ".arff", ".arrow", ".ipc", ".json"),
-        *(".svmlight", ".libsvm", ".svm", ".gz", ".bz2", ".xz", ".zst", ".zip"),
-    ]
-)
 
 
 class TableFile(ABC):
@@ -117,11 +110,7 @@ def open_table(path: Path | None, outputs: Outputs) -> Iterator[TableFile]:
         finally:
             table.close()
         return
-    if ending in _NOT_WRITTEN:
-        raise CommandError(
-            f"{path}: {ending} files cannot be written; use .csv, .tsv, .jsonl, "
-            ".parquet or .feather"
-        )
+    refuse_other_format(path, ".csv, .tsv, .jsonl, .parquet or .feather")
     if ending in (".jsonl", ".ndjson"):
         yield _JsonLines(outputs.open(path))
         return

@@ -600,3 +600,35 @@ def test_words_as_frequent_as_few_numbers_are_proposed_as_categories(
     assert main(shlex.split(suggested)) == 0
     found = json.loads(capsys.readouterr().out)["columns"]
     assert found["categories"] == {"persons": 3, "doors": 4}
+
+
+def test_no_command_is_proposed_that_leaves_no_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"{i % 24:02d}:30,note {i},{'pq'[i % 2]}" for i in range(120)]
+    (tmp_path / "t.csv").write_text("\n".join(["when,note,label", *lines, ""]))
+    words = ["run", str(tmp_path / "t.csv"), "--target", "label", "--model", "PA"]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "has 2 problems" in said
+    assert "Try: " not in said
+
+
+def test_the_last_of_many_columns_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = ",".join([*(f"x{j}" for j in range(20)), "label"])
+    (tmp_path / "t.csv").write_text(f"{head}\n" + "1," * 20 + "a\n")
+    assert main(["run", str(tmp_path / "t.csv")]) == 2
+    assert "x8, …, label" in capsys.readouterr().err
+
+
+def test_predictions_are_not_written_under_the_name_of_another_format(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table(tmp_path / "t.csv", ["1", "2"])
+    out = tmp_path / "out.parquet"
+    words = ["run", str(tmp_path / "t.csv"), "--target", "label"]
+    assert main([*words, "--predictions", str(out)]) == 2
+    assert ".parquet files cannot be written; use .csv" in capsys.readouterr().err
+    assert not out.exists()

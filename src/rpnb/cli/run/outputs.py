@@ -12,6 +12,25 @@ from typing import IO, Any, Self
 from rpnb.atomic import AtomicFile
 from rpnb.cli import CommandError
 
+# Endings of formats that are not written: a table of text would be misleading.
+_NOT_WRITTEN = frozenset(
+    [
+        *(".xlsx", ".xls", ".xlsb", ".ods", ".arff", ".arrow", ".ipc", ".json"),
+        *(".svmlight", ".libsvm", ".svm", ".gz", ".bz2", ".xz", ".zst", ".zip"),
+    ]
+)
+_NOT_CSV = _NOT_WRITTEN | {".parquet", ".pq", ".feather", ".jsonl", ".ndjson"}
+
+
+def refuse_other_format(path: Path, possible: str) -> None:
+    """Refuse a name with the ending of a format that is not written.
+
+    `possible` lists the endings that are, of which .csv alone may be the only one.
+    """
+    ending = path.suffix.lower()
+    if ending in (_NOT_CSV if possible == ".csv" else _NOT_WRITTEN):
+        raise CommandError(f"{path}: {ending} files cannot be written; use {possible}")
+
 
 @contextmanager
 def writing(path: object) -> Iterator[None]:

@@ -30,7 +30,12 @@ from rpnb.cli.run.inputs import (
     learners_of,
     open_rows,
 )
-from rpnb.cli.run.outputs import Outputs, PredictionsFile, writing
+from rpnb.cli.run.outputs import (
+    Outputs,
+    PredictionsFile,
+    refuse_other_format,
+    writing,
+)
 from rpnb.cli.run.printed_result import as_json, as_table
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.estimators.checks.spread import SpreadWarning, describe_spread
@@ -211,6 +216,7 @@ class _Run:
     def _begin(self, first: LabelledChunk) -> Evaluation:
         """Prepare outputs, start to evaluate."""
         if self._arguments.predictions:
+            refuse_other_format(self._arguments.predictions, ".csv")
             probabilities = [
                 wants_probabilities(self._arguments) and hasattr(model, "predict_proba")
                 for model in self._models.values()

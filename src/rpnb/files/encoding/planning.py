@@ -127,7 +127,11 @@ def plan_columns(
             holes = (c for c in kinds if c in first and first[c].null_count)
             gone = (c for c, each in notations.items() if each.missing)
             problems += _missing_values(name, next(iter([*holes, *gone, *named]), None))
-        raise join_problems(name, problems)
+        error = join_problems(name, problems)
+        left_out = {value for option, value in error.fixes if option == "--drop"}
+        if left_out >= {*names} - {*dropped, options.target}:
+            error.fixes = ()  # no column would be left
+        raise error
     if not kinds:
         raise FileError(
             f"{name}: there is no column besides the target {options.target!r}"
@@ -276,12 +280,14 @@ def no_such_column(column: str, names: Sequence[str]) -> str:
 
 
 def shown_names(names: Sequence[str], most: int = 10) -> str:
-    """Return names as text, at most `most` of them.
+    """Return names as text, at most `most` of them; the last often has the labels.
 
-    >>> shown_names(["a", "b", "c"], most=2)
-    'a, b, …'
+    >>> shown_names(["a", "b", "c", "d"], most=3)
+    'a, b, …, d'
     """
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+    if len(names) <= most:
+        return ", ".join(names)
+    return ", ".join([*names[: most - 1], "…", names[-1]])
 
 
 def _as_before(
