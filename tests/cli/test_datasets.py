@@ -1,3 +1,5 @@
+"""`rpnb datasets`: what is listed, and where its rows come from."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""`rpnb paper`: a study, started, repeated and refused."""
+
 import gzip
 import io
 import time

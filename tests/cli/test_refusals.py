@@ -3,10 +3,15 @@
 import argparse
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import rpnb
 from rpnb.cli import CommandError, execute, main
+from rpnb.estimators.protocol import saved_model
+from rpnb.estimators.saving.estimator import write_estimator
+from rpnb.estimators.saving.files import read_attached
 
 ROWS = "x,w,y\n1,u,0\n2,v,1\n3,u,0\n4,v,1\n"
 #: Commands, and words that their last line must have.
@@ -105,3 +110,52 @@ def test_a_null_character_is_refused(capsys: pytest.CaptureFixture[str]) -> None
     said = capsys.readouterr().err
     assert said.startswith("rpnb: an argument contains a null character: 'a\\x00bbb")
     assert said.endswith("b…'\n")
+
+
+# Model files with an encoder that no run has written
+
+COLOURED = "a,b,colour,kind\n" + "".join(
+    f"{i % 7},{i % 3}.5,{'red' if i % 2 else 'blue'},{'p' if i % 5 < 2 else 'q'}\n"
+    for i in range(40)
+)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"columns": {"a": "text", "b": "number", "colour": "category"}},
+        {"columns": {"a": ["number"], "b": "number", "colour": "category"}},
+        {"columns": None},
+        {"columns": []},
+        {"categories": {"colour": 5}},
+        {"counts": [0, 0]},
+        {"sums": "x"},
+        {"labels": []},
+        {"notations": {"a": []}},
+        {"missing": ["keep"]},
+        {"target": 7},
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "predict"])
+def test_a_crafted_encoder_is_refused_in_one_line(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: dict[str, Any],
+    command: str,
+) -> None:
+    file, model = tmp_path / "rows.csv", tmp_path / "model.rpnb"
+    file.write_text(COLOURED)
+    words = [str(file), "--target", "kind", "--quiet", "--model", "GaussianNB"]
+    assert main(["run", *words, "--save", str(model)]) == 0
+    held = read_attached(model, "encoder")
+    saved = saved_model(rpnb.load(model))
+    write_estimator(model, saved, attached={"encoder": {**held, **change}})
+    capsys.readouterr()
+    more = ["--target", "kind", "--quiet"] if command == "run" else []
+    code = main([command, str(file), *more, "--load", str(model)])
+    said = capsys.readouterr()
+    if command == "predict" and "target" in change:  # which predicting does not need
+        assert code == 0
+        return
+    assert code == 2
+    assert len(said.err.splitlines()) == 1

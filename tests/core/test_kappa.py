@@ -1,3 +1,5 @@
+"""Kappa: the gain of predictions over chance, or over another baseline."""
+
 from math import isnan
 
 import numpy as np

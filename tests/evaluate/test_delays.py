@@ -1,3 +1,5 @@
+"""Labels that arrive late: the order of predictions and labels."""
+
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple

@@ -1,3 +1,5 @@
+"""Metrics of a confusion matrix, compared with those of scikit-learn."""
+
 import numpy as np
 import pytest
 from hypothesis import given

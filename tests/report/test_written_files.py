@@ -1,3 +1,5 @@
+"""Files of a report: all are written, or all stay as they were."""
+
 from pathlib import Path
 
 import pytest

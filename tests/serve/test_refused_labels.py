@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from learners import TWO_CLASS
 from rpnb.client import AsyncClient, Client, ServeError
 from rpnb.estimators.learners.linear import LinearLearner
 from rpnb.estimators.protocol import check_labels
@@ -23,7 +24,6 @@ LINEAR = [
     for name, each in learners().items()
     if isinstance(each.estimator()._learner(), LinearLearner)
 ]
-ONLY_TWO = ("ALMA", "SOP", "IELLIP", "NHERD", "NAROW")
 SMALL: dict[str, dict[str, Any]] = {
     "RPNB": {"n_estimators": 5},
     "Pooled": {"n_projections": 16, "window": 64},
@@ -165,7 +165,7 @@ def test_whatever_is_created_can_learn(client: Client, name: str) -> None:
     for declared in (None, ["ham", "spam"], ["ham", "spam", "other"], ["ham"]):
         served = f"created-{name}"
         given = {"classes": declared, **SMALL.get(name, {})}
-        if name in ONLY_TWO and declared != ["ham", "spam"]:
+        if name in TWO_CLASS and declared != ["ham", "spam"]:
             with pytest.raises(ServeError, match="exactly two classes") as caught:
                 client.create(served, name, features=3, **given)
             assert caught.value.status == 422

@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 import pytest
 
+from learners import TWO_CLASS
 from rpnb.client import Client, ServeError
 from rpnb.estimators.registry import learners
 from rpnb.serve.commands import Create, Learn
@@ -19,7 +20,6 @@ from rpnb.serve.restoring import same_state
 from rpnb.serve.specs import ModelSpec, new_learner
 from rpnb.serve.writer import Writer
 from serve.process import ServerProcess, wait_until
-from serve.test_refused_labels import ONLY_TWO
 
 Start = Callable[..., ServerProcess]
 RNG = np.random.default_rng(0)
@@ -70,12 +70,12 @@ def test_rows_that_would_take_too_long_are_refused(tmp_path: Path) -> None:
 def test_states_hold_no_more_numbers_than_estimated(name: str, tmp_path: Path) -> None:
     """The bound is one: states are saved with all their arrays."""
     for p, classes in ((3, 2), (20, 2), (20, 12), (200, 5)):
-        if name in ONLY_TWO and classes > 2:
+        if name in TWO_CLASS and classes > 2:
             continue
         X = RNG.normal(size=(60, p))
         y = np.array([f"c{i % classes}" for i in range(60)])
         model = learners()[name].estimator()
-        model.partial_fit(X, y, classes=np.unique(y) if name in ONLY_TWO else None)
+        model.partial_fit(X, y, classes=np.unique(y) if name in TWO_CLASS else None)
         model.save(tmp_path / "model.rpnb")
         held = (tmp_path / "model.rpnb").stat().st_size / 8
         assert held <= state_numbers(name, {}, p, classes) + 20_000, (p, classes)

@@ -1,3 +1,5 @@
+"""Where the rows of a dataset come from: files, downloads or generators."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""Plans of a study: what they contain, and what they refuse."""
+
 from pathlib import Path
 
 import numpy as np

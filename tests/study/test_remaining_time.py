@@ -1,3 +1,5 @@
+"""The estimate of the time that a study still takes."""
+
 from collections import Counter
 
 import pytest

@@ -1,3 +1,5 @@
+"""Running a study: each run is the loop of the paper, and runs once."""
+
 import gzip
 from pathlib import Path
 from typing import Any

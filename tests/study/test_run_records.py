@@ -1,3 +1,5 @@
+"""Records of runs, line by line in a file."""
+
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Rank tests, compared with SciPy and with published examples."""
+
 from itertools import product
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Rows of a study's tables: means, tests, and wins, ties and losses."""
+
 import csv
 import io
 from collections.abc import Sequence

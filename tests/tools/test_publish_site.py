@@ -1,3 +1,5 @@
+"""Versions of the documentation site."""
+
 import json
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Checks before a release."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""`python -m peers`: its table, its files, and what it refuses."""
+
 import csv
 from pathlib import Path
 

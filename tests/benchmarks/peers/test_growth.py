@@ -1,3 +1,5 @@
+"""How cost grows with each size, and the floor beside it."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""Rounds in which all learners run, and their summaries."""
+
 import sys
 from collections.abc import Iterator
 from dataclasses import replace

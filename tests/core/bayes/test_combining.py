@@ -1,3 +1,5 @@
+"""Rules that combine members: their definitions, and where they coincide."""
+
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,3 +1,5 @@
+"""The state of an RPNB model: classes, copies and merging."""
+
 import copy
 import pickle
 

@@ -1,3 +1,5 @@
+"""Moments: the theorem and the corollaries of the paper, and rounding."""
+
 import numpy as np
 import pytest
 from hypothesis import given

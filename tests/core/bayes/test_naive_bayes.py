@@ -1,3 +1,5 @@
+"""Gaussian naive Bayes on the features themselves."""
+
 import numpy as np
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal

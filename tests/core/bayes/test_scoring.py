@@ -1,3 +1,5 @@
+"""Scores of classes, and sums that stop once a class cannot win."""
+
 from dataclasses import replace
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Philox and normal numbers: published values, and the same bits everywhere."""
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

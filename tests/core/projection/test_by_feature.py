@@ -1,3 +1,5 @@
+"""Projections whose rows are drawn when a feature appears."""
+
 import copy
 import pickle
 

@@ -85,12 +85,12 @@ def test_a_zero_changes_no_bit_whatever_its_sign() -> None:
     hadamard = Hadamard.draw(1, numbers(5), 40)
     X = np.array([[0.0, 1.5, 0.0, -2.0, 0.0], [-0.0, 1.5, -0.0, -2.0, -0.0]])
     X = np.concatenate([X, np.zeros((1, 5)), -np.zeros((1, 5))])
-    dense, sparse = np.empty((4, 40)), np.empty((4, 40))
-    hadamard.project(as_rows(X), 0.5, dense)
-    hadamard.project(as_rows(csr_array(X)), 0.5, sparse)
-    assert dense.tobytes() == sparse.tobytes()
-    assert dense[0].tobytes() == dense[1].tobytes()
-    assert dense[2].tobytes() == dense[3].tobytes()
+    Z, of_sparse = np.empty((4, 40)), np.empty((4, 40))
+    hadamard.project(as_rows(X), 0.5, Z)
+    hadamard.project(as_rows(csr_array(X)), 0.5, of_sparse)
+    assert Z.tobytes() == of_sparse.tobytes()
+    assert Z[0].tobytes() == Z[1].tobytes()
+    assert Z[2].tobytes() == Z[3].tobytes()
 
 
 def test_entries_are_sums_of_random_signs() -> None:

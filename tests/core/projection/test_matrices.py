@@ -1,3 +1,5 @@
+"""Projection matrices: the distribution of their entries."""
+
 from collections.abc import Callable
 
 import numpy as np

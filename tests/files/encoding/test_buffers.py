@@ -1,3 +1,5 @@
+"""Memory of chunks, which is reused once nobody holds it."""
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""Bars of wins, ties and losses, of means, and dots of deviations."""
+
 import pytest
 
 from rpnb.report.charts.bars import MeanBar, Outcomes, mean_bars, outcome_bars

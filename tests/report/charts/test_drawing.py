@@ -1,3 +1,5 @@
+"""Places of labels, ticks and numbers of axes."""
+
 import math
 from itertools import pairwise
 from xml.etree import ElementTree

@@ -1,3 +1,5 @@
+"""Charts as PNG files, drawn by matplotlib."""
+
 import struct
 from io import BytesIO
 from typing import Any

@@ -1,3 +1,5 @@
+"""The page of a study: valid HTML with all parts, links and values."""
+
 import re
 from dataclasses import replace
 from html import unescape

@@ -1,3 +1,5 @@
+"""The files of a study: page, tables, curves and charts."""
+
 import csv
 from pathlib import Path
 from xml.etree import ElementTree

@@ -1,3 +1,5 @@
+"""Single-precision scores, and the bounds of their errors."""
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
