@@ -568,6 +568,33 @@ def test_a_band_has_gaps_where_its_line_has(page: Any, early: str) -> None:
     assert download.value.path().read_text("utf-8").count("<polygon") == 2
 
 
+def test_alarms_at_a_row_are_one_line_of_the_tooltip(page: Any, early: str) -> None:
+    page.goto(early)
+    page.locator("#error-chart canvas").wait_for()
+    page.evaluate(
+        """() => {
+          const place = document.createElement("div");
+          place.id = "marked";
+          document.querySelector("main").prepend(place);
+          const names = ["a", "b", "c", "d", "e"];
+          rpnbCharts.make(place, {
+            title: "t", rows: [1, 2, 3], x: { label: "rows" },
+            y: { label: "y", low: 0, high: 1 },
+            marks: names.map((name, k) => ({ row: 2, name, role: "s" + k })),
+            series: names.map((name, k) => ({
+              name, role: "s" + k, shown: k < 3, width: 2, values: [0.1, 0.2, 0.3],
+            })),
+          });
+        }"""
+    )
+    over = page.locator("#marked .u-over")
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+    over.hover(position={"x": box["width"] / 2, "y": 40})
+    alarms = page.locator("#marked .tip .alarm")
+    assert alarms.all_inner_texts() == ["Alarm at row 2: a, b, c, 2 more"]
+
+
 def test_three_challengers_are_in_colour(page: Any, contested: str) -> None:
     page.goto(contested)
     page.locator("#difference-chart canvas").wait_for()

@@ -190,11 +190,15 @@ def test_the_counts_of_verdicts_are_those_of_the_agreements(
 ) -> None:
     analysis = analyse(full)
     shown = section(text, "summary")
-    tiles = dict(re.findall(r'<li class="(\w+)"><b>.*?</span> (\d+)</b>', shown))
+    found = re.findall(r'<li class="(\w+)"><b>.*?</span> (\d+)</b>(.*?)</li>', shown)
+    tiles = {words: (style, int(count)) for style, count, words in found}
     for name in ("close", "differs"):
         expected = sum(kind(each) == name for each in analysis.agreements)
-        assert int(tiles[LOOKS[name].style]) == expected
-    assert sum(map(int, tiles.values())) == len(analysis.agreements)
+        style, count = tiles[LOOKS[name].words]
+        assert count == expected
+        # Where nothing differs, nothing is in the colour of what does.
+        assert style == (LOOKS[name].style if expected else "none")
+    assert sum(count for _, count in tiles.values()) == len(analysis.agreements)
 
 
 def test_verdicts_of_each_kind_are_shown_by_sign_and_word() -> None:

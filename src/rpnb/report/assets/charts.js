@@ -221,8 +221,13 @@ const rpnbCharts = (() => {
         line.append(swatch, element("span", "", each.name), element("em", "", withBand(each, k, v)));
         return line;
       }));
+      const alarms = {};
       for (const each of data.marks) {
-        if (Math.abs(u.valToPos(each.row, "x") - u.cursor.left) < 5) tip.append(element("span", "alarm", `${each.name}: alarm at row ${whole(each.row)}`));
+        if (Math.abs(u.valToPos(each.row, "x") - u.cursor.left) < 5) (alarms[each.row] ||= []).push(each.name);
+      }
+      for (const [row, names] of Object.entries(alarms)) {
+        const more = names.length > 3 ? `, ${names.length - 3} more` : "";
+        tip.append(element("span", "alarm", `Alarm at row ${whole(row)}: ${names.slice(0, 3).join(", ")}${more}`));
       }
       const left = u.cursor.left;
       const wide = u.over.clientWidth;

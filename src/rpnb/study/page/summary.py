@@ -66,7 +66,9 @@ def _tiles(agreements: Sequence[Agreement], letters: Mapping[str, str]) -> Html:
         if counts[name] or name in ("close", "differs"):
             mark = known if name == "explained" and known else look.sign
             count = tag("b", tag("span", mark, aria_hidden="true"), f" {counts[name]}")
-            tiles.append(tag("li", count, look.words, class_=look.style))
+            # Colours are for what is there: none of a kind is no alarm.
+            style = look.style if counts[name] else "none"
+            tiles.append(tag("li", count, look.words, class_=style))
     return tag("ul", *tiles, class_="tiles")
 
 

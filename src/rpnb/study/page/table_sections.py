@@ -103,7 +103,8 @@ def _pair(
 ) -> Html:
     """Return a mean with its arrow, and the variance."""
     if mean is None:
-        return join((DASH, tag("i", "\N{NO-BREAK SPACE}")))
+        blank = tag("span", "", class_="arrow")
+        return join((DASH, blank, tag("i", "\N{NO-BREAK SPACE}")))
     arrow = tag(
         "span", ARROWS.get(versus, ""), class_="arrow", title=_ARROW_WORDS.get(versus)
     )
