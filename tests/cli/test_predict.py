@@ -239,6 +239,27 @@ def test_a_sparse_file_is_read_as_it_was(
     assert "PA has no probabilities" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["predict", "run"])
+def test_a_model_of_sparse_rows_refuses_columns_and_the_reverse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    sparse, dense = tmp_path / "rows.svm", tmp_path / "rows.csv"
+    sparse.write_text("1 1:5 2:1\n2 2:7\n" * 10)
+    dense.write_text("a,b,label\n" + "5,1,1\n0,7,2\n" * 10)
+    target = {sparse: [], dense: ["--target", "label"]}
+    problems = {sparse: "svmlight files do not have", dense: "csv files do not have"}
+    for path, other in ((sparse, dense), (dense, sparse)):
+        model = tmp_path / "m.rpnb"
+        words = ["--model", "PA", "--quiet", "--save", str(model)]
+        assert main(["run", str(path), *target[path], *words]) == 0
+        capsys.readouterr()
+        words = target[other] if command == "run" else []
+        assert main([command, str(other), *words, "--load", str(model)]) == 2
+        message = capsys.readouterr().err
+        assert message.startswith(f"rpnb {command}: {other}: the model was saved with")
+        assert problems[other] in message
+
+
 def test_a_resumed_run_takes_the_kinds_of_the_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -231,6 +231,8 @@ class LabelledFile:
         if path != STANDARD_INPUT and Path(path).is_dir():
             raise FileError(f"{path}: a folder, not a file{_readable_in(Path(path))}")
         self.format = format_of(path, kind)
+        if state is not None:
+            _check_kind_of_features(path, self.format, state)
         if state is not None and "columns" in state:
             notations = {
                 column: Notation.from_json(each)
@@ -365,6 +367,20 @@ class LabelledFile:
             yield self.encoder.encode(batch, numbers)
         if empty:
             raise FileError(f"{self.name}: there are no rows")
+
+
+def _check_kind_of_features(path: str, kind: str, state: Mapping[str, Any]) -> None:
+    """Refuse a file with columns for a model of sparse features, and the reverse."""
+    if kind == "svmlight" and "columns" in state:
+        raise FileError(
+            f"{path}: the model was saved with named columns, which svmlight files do "
+            "not have; use a file with these columns"
+        )
+    if kind != "svmlight" and "features" in state and "columns" not in state:
+        raise FileError(
+            f"{path}: the model was saved with sparse features, which {kind} files do "
+            "not have; use an svmlight file"
+        )
 
 
 class LabelledArrays:
