@@ -7,12 +7,14 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from serve.process import ServerProcess
 
-GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "serve.md"
+GUIDES = Path(__file__).parents[2] / "docs" / "how-to"
+GUIDE = GUIDES / "serve.md"
 ADDRESS = "http://127.0.0.1:8000"
 BLOCK = re.compile(r"^```(sh|python|json)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -38,3 +40,17 @@ def test_the_guide_runs(start: Callable[..., ServerProcess]) -> None:
                 )
                 answers.append(json.loads(done.stdout))
     assert len(answers) == 3
+
+
+def test_the_example_of_asking_runs(start: Callable[..., ServerProcess]) -> None:
+    server = start()
+    text = (GUIDES / "asking.md").read_text(encoding="utf-8")
+    blocks = BLOCK.findall(text)
+    (code,) = [code for kind, code in blocks if "import Client" in code]
+    names: dict[str, Any] = {}
+    code = code.replace(ADDRESS, server.address)
+    exec(compile(code, "guide", "exec"), names)  # noqa: S102 - our own words
+    # Both rows are among the first ten, which are always chosen.
+    assert len(names["wanted"]) == 2
+    assert names["known"]["ids"] == []
+    assert names["known"]["labels"] == 2

@@ -108,6 +108,9 @@ class Difference:
     def since(self) -> int | None:
         """Number of rows from which on that learner has always been better, or None.
 
+        `prequential` inspects the interval at its checkpoints (`every`), `rpnb
+        backtest` after every row.
+
         Examples
         --------
         >>> from rpnb import baselines
