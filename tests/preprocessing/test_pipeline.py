@@ -226,7 +226,7 @@ def test_what_cannot_be_merged_changes_nothing() -> None:
     assert state_of(model) == before
     pipeline = scaled(small()).fit(X, y)
     with pytest.raises(TypeError, match="other must be a StreamPipeline, got 3"):
-        pipeline.merge(3)
+        pipeline.merge(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="other has not seen any data yet"):
         pipeline.merge(scaled(small()))
     with pytest.raises(ValueError, match="one that does not"):

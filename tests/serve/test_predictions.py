@@ -80,6 +80,7 @@ def test_without_a_class_there_is_no_label() -> None:
 @pytest.mark.parametrize("learning", [False, True])
 def test_requests_that_arrive_together_get_their_own_predictions(
     learning: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spec = ModelSpec("GaussianNB", {}, 4, None, ("ash", "elm", "oak"))
     model = ServedModel(1, "m", spec, new_learner(spec), 0.0)
@@ -93,7 +94,7 @@ def test_requests_that_arrive_together_get_their_own_predictions(
         result: np.ndarray = predict(rows)
         return result
 
-    model.learner.predict_next_proba = counted
+    monkeypatch.setattr(model.learner, "predict_next_proba", counted)
     batches = PredictionBatches()
 
     async def work() -> None:

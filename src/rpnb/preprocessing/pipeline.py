@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, Self, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.wrapping_learner import WrappingLearner, check_takes_weights
 from rpnb.preprocessing.scaler import RunningScaler, check_alike, scaled_rows
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 # Number of rows scaled at once.
 _BLOCK_ROWS = 4096
 
@@ -63,9 +64,12 @@ class PipelineState:
     inner: Any
 
 
-def _learner_has(method: str) -> Callable[["StreamPipeline"], bool]:
-    """Return a condition for `available_if`: whether the learner has this method."""
-    return lambda self: hasattr(self.learner, method)
+def _if_learner_has(method: str) -> Callable[[_Method], _Method]:
+    """Return a decorator for a method that a pipeline has if its learner has it."""
+    decorate: Callable[[_Method], _Method] = available_if(
+        lambda self: hasattr(self.learner, method)
+    )
+    return decorate
 
 
 @final
@@ -311,7 +315,7 @@ class StreamPipeline(WeightedStreamClassifier):
 
     # Joining
 
-    @available_if(_learner_has("merge"))  # type: ignore[untyped-decorator]
+    @_if_learner_has("merge")
     def merge(self, other: Self, base: Self | None = None) -> Self:
         """Add what another pipeline has learned to this one.
 

@@ -8,7 +8,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from operator import attrgetter, is_
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,6 +70,7 @@ from rpnb.estimators.stream.prediction_sets import (
 from rpnb.estimators.trust.sets import check_coverage
 from rpnb.labels import CodedLabels, LabelIndex
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 _DOUBLE = np.dtype(np.float64)
 _ONE = np.ones(1)
@@ -83,13 +84,14 @@ def new_categories(columns: Columns | None, M: int) -> Categories | None:
     return Categories(columns.categories, columns.width, M, orders=orders)
 
 
-def _learner_has(capability: str) -> Callable[[Any], bool]:
-    """Return a condition for `available_if`: whether the learner has a capability."""
+def _only_with(capability: str) -> Callable[[_Method], _Method]:
+    """Return a decorator for a method that only learners with a capability have."""
 
     def condition(self: Any) -> bool:
         return bool(getattr(self._learner(), capability))
 
-    return condition
+    decorate: Callable[[_Method], _Method] = available_if(condition)
+    return decorate
 
 
 class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -767,7 +769,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return decode(self._learner().classify(self._state, rows), self.classes_)
 
-    @available_if(_learner_has("has_decisions"))  # type: ignore[untyped-decorator]
+    @_only_with("has_decisions")
     def decision_function(self, X: Any) -> FloatArray:
         """Compute the score of each class; the class with the largest is predicted.
 
@@ -794,7 +796,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return self._learner().decisions(self._state, rows)
 
-    @available_if(_learner_has("has_log_probabilities"))  # type: ignore[untyped-decorator]
+    @_only_with("has_log_probabilities")
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Compute the logarithms of the class probabilities.
 
@@ -820,7 +822,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return self._learner().log_probabilities(self._state, rows, ordered=False)
 
-    @available_if(_learner_has("has_probabilities"))  # type: ignore[untyped-decorator]
+    @_only_with("has_probabilities")
     def predict_proba(self, X: Any) -> FloatArray:
         """Compute the class probabilities.
 
@@ -848,7 +850,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return self._learner().probabilities(self._state, rows, ordered=False)
 
-    @available_if(_learner_has("has_probabilities"))  # type: ignore[untyped-decorator]
+    @_only_with("has_probabilities")
     def predict_next_proba(self, X: Any) -> FloatArray:
         """Compute the class probabilities of each sample as the next of the stream.
 
@@ -918,7 +920,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     # Prediction sets
 
-    @available_if(_learner_has("has_probabilities"))  # type: ignore[untyped-decorator]
+    @_only_with("has_probabilities")
     def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
         """Predict a set of classes for each sample that contains the true class.
 
@@ -966,7 +968,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         """
         return predict_sets(self, X, check_coverage(coverage))
 
-    @available_if(_learner_has("has_probabilities"))  # type: ignore[untyped-decorator]
+    @_only_with("has_probabilities")
     def predict_set_then_learn(
         self, X: Any, y: Any, coverage: float = 0.9, classes: ArrayLike | None = None
     ) -> tuple[LabelArray, BoolArray]:
@@ -1008,7 +1010,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     # Asking for labels
 
-    @available_if(_learner_has("has_probabilities"))  # type: ignore[untyped-decorator]
+    @_only_with("has_probabilities")
     def ask(
         self,
         X: Any,
