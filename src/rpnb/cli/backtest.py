@@ -221,6 +221,7 @@ def _verdict(row: "BacktestRow") -> str:
 
 
 def _as_json(found: "Backtest", confidence: float) -> dict[str, Any]:
+    """Return a backtest as JSON values."""
     return {
         "model": found.model,
         "events": found.events,

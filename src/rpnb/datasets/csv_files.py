@@ -105,6 +105,7 @@ def _check_header(line: str, path: Path, p: int) -> None:
 
 
 def _check_row(line: str, row: int, path: Path, entry: Entry) -> None:
+    """Refuse a line that is no row of the dataset."""
     cells = line.split(",")
     if len(cells) != entry.p + 1:
         raise DataFileError(

@@ -204,6 +204,7 @@ def _tiles(evaluation: Evaluation) -> Html:
 
 
 def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
+    """Return the table of learners with their figures, best first."""
     ranked, winner = _ranked(evaluation), _winner(evaluation)
     confusions = [each.confusion for each in ranked]
     measured = [each.measure(facts.metrics)["cumulative"] for each in confusions]
@@ -246,6 +247,7 @@ def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
 
 
 def _curves(evaluation: Evaluation) -> Html:
+    """Return learning curves: over all rows so far, and by parts of the stream."""
     ranked = [each for each in _ranked(evaluation) if not each.reference]
     ranked += [each for each in _ranked(evaluation) if each.reference]
     names = [each.name for each in ranked]
@@ -364,6 +366,7 @@ def _parts(places: IntArray) -> tuple[FloatArray, IntArray]:
 
 
 def _balance(evaluation: Evaluation) -> Html:
+    """Return the share of each class in each part of the stream."""
     labels = evaluation.labels.labels
     places, counts = evaluation.class_history.places()
     edges, at = _parts(places)
@@ -424,6 +427,7 @@ def _scores(evaluation: Evaluation, learners: Sequence[Participant]) -> Html:
 
 
 def _provenance(evaluation: Evaluation, facts: RunFacts, command: str) -> Html:
+    """Return how the results were obtained: version, command, columns, alarms."""
     order = "as in the file" if facts.order == "file" else f"random, {facts.order}"
     found = {
         "Version": f"rpnb {__version__}",

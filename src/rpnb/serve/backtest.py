@@ -307,6 +307,7 @@ def _replay(
     confidence: float,
     progress: Callable[[BacktestProgress], None] | None,
 ) -> Backtest:
+    """Replay the events of a model for its serving learner and for candidates."""
     started = time.monotonic()
     served, _ = first_state(connection, row)
     begins = served.applied

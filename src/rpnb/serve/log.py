@@ -509,6 +509,7 @@ def _sound_event(
 def _event(
     connection: sqlite3.Connection, number: int, kind: str, when: float, body: bytes
 ) -> LabelledEvent:
+    """Return an event; labels that arrived late are joined with their rows."""
     if kind != "labels":
         X, labels = unpack_rows(body)
         return LabelledEvent(number, kind, when, X, labels, None, None)

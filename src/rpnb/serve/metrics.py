@@ -104,6 +104,7 @@ class _WriterCollector:
         yield from self._of_waiting()
 
     def _of_models(self) -> Iterator[Any]:
+        """Yield the metrics that each model has."""
         models = list(self._writer.models.values())
         counts: tuple[tuple[str, str, Callable[[ServedModel], int]], ...] = (
             ("learned", "Learned rows.", lambda m: m.scores.learned),

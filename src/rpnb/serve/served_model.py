@@ -275,6 +275,7 @@ class ServedModel:
         return found if P is found.probabilities else found.corrected(P)
 
     def _predict(self, X: FloatArray, confident: bool, whole: bool) -> PredictedLabels:
+        """Predict rows as the next of the stream; the caller holds the lock."""
         learner, n = self.learner, X.shape[0]
         if not learner.__sklearn_is_fitted__():
             return PredictedLabels([None] * n, [None] * n, None, [])
@@ -334,6 +335,7 @@ class ServedModel:
         }
 
     def _explain(self, X: FloatArray) -> dict[str, Any]:
+        """Explain rows, or refuse with the reason why that is impossible."""
         if not hasattr(self.learner, "explain"):
             raise ApiError(
                 409, "not_available", f"{self.spec.learner} cannot explain predictions"
@@ -415,6 +417,7 @@ class ServedModel:
             return self._apply(events)
 
     def _apply(self, events: Sequence[LabelledEvent]) -> dict[int, ObservedAnswer]:
+        """Learn events, as many at once as give the same answers; return these."""
         answers: dict[int, ObservedAnswer] = {}
 
         def key(event: LabelledEvent) -> Any:

@@ -232,6 +232,7 @@ class Writer:
         return 0.0 if first is None else time.monotonic() - first
 
     def _enqueue_submitted(self) -> None:
+        """Queue the commands of all requests that have arrived, as one group."""
         submitted, self._submitted = self._submitted, []
         self._queue.put(submitted)
 
@@ -398,6 +399,7 @@ class Writer:
         _resolve([each for each, _ in some], results)
 
     def _group(self) -> Group:
+        """Return a group that writes through the connection of this thread."""
         return Group(
             *(self._connection, self.models, self.limits, self._answers),
             ids=self._row_ids,
@@ -585,6 +587,7 @@ class Writer:
         self._worker(changed).submit(Job(run, give_up, steps))
 
     def _worker(self, model: ServedModel) -> ModelWorker:
+        """Return the thread of a model, for long work; start it if needed."""
         if model.id not in self._workers:
             self._workers[model.id] = ModelWorker(model)
         return self._workers[model.id]
@@ -675,6 +678,7 @@ class Writer:
         self.shadows.drop(present)
 
     def _clean_if_due(self) -> None:
+        """Delete old data if that was last done long enough ago."""
         now = time.monotonic()
         if now - self._cleaned >= self.schedule.cleaning_seconds:
             self._cleaned = now
@@ -697,6 +701,7 @@ class Writer:
         self._worker(model).submit(Job(run, lambda: None))
 
     def _snapshot(self, model: ServedModel) -> None:
+        """Write the state of a model now, if it has learned anything."""
         state = model.saved()
         if state is not None:
             self._write_snapshot(model, state)

@@ -82,6 +82,7 @@ def _compare(
     printed: float,
     printed_variance: float | None,
 ) -> Agreement:
+    """Compare a figure of our runs with the printed value."""
     cell = runs.get((dataset, method), ())
     ours, variance = mean_and_variance([float(getattr(run, figure)) for run in cell])
     difference = error = z = None
@@ -247,6 +248,7 @@ def _reason(
     cell: Sequence[RunRecord],
     verdict: Verdict,
 ) -> str | None:
+    """Return the known reason for a difference, None if there is none."""
     shape = next(s for s in paper.table_1() if s.dataset == dataset)
     if figure == "f1" and method == "OnlineBagging" and shape.M > 2:
         return (

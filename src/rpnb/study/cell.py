@@ -127,6 +127,7 @@ def run_task(task: RunTask) -> RunRecord | RunFailure:
 
 
 def _record(task: RunTask, method: Method, rows: _Rows) -> RunRecord:
+    """Run one method on one permutation of a dataset; return the record."""
     (n, p), key = rows.X.shape, task.key
     order = permutation(key.seed, key.dataset, key.permutation, n)
     X, y = rows.X[order], rows.y[order]

@@ -240,6 +240,7 @@ class _Study:
         left: Forecast | None,
         latest: str,
     ) -> None:
+        """Pass the progress of the study to its watcher."""
         cells = len(self.surveys) * len(self.plan.methods)
         self.watch(
             StudyProgress(

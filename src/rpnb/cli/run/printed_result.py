@@ -217,6 +217,7 @@ def _alarms(rows: list[int]) -> str:
 def _learner(
     participant: Participant, order: list[int], metrics: Sequence[Metric]
 ) -> dict[str, Any]:
+    """Return the results of a learner as JSON values."""
     confusion = participant.confusion
     figures = confusion.measure(metrics)["cumulative"]
     scores = class_scores(confusion.counts)

@@ -89,6 +89,7 @@ class ByteSource:
         return b""
 
     def _read(self, size: int) -> bytes:
+        """Read up to `size` bytes; name the damage of a compressed file."""
         what = self._compression
         try:
             if self.seekable or what == "zstd":

@@ -88,6 +88,7 @@ def _outcome_legend(x: float, y: float, subject: str) -> Iterator[Mark]:
 def _stack(
     scale: Scale, y: float, height: float, bars: Outcomes, pair: tuple[str, str]
 ) -> Iterator[Mark]:
+    """Yield the parts of a bar: wins, ties and losses, one after the other."""
     done, (subject, opponent) = 0, pair
     parts = (
         ("win", bars.wins, "wins"),

@@ -105,6 +105,7 @@ def figures_of(participant: Participant) -> dict[Metric, float]:
 
 
 def _table(participants: Sequence[Participant]) -> Html:
+    """Return the metrics of probabilities as a table, the best ones bold."""
     figures = [figures_of(each) for each in participants]
     names, columns = [], []
     for name in _METRICS:
@@ -191,6 +192,7 @@ def _axes(x: Scale, y: Scale) -> Iterator[Mark]:
 
 
 def _points(curve: CalibrationCurve, x: Scale, y: Scale, look: Style) -> Iterator[Mark]:
+    """Yield the points of a curve, larger ones for more rows, and their lines."""
     places = [
         (x(float(a)), y(float(b)))
         for a, b in zip(curve.confidence, curve.accuracy, strict=True)

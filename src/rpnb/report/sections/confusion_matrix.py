@@ -148,6 +148,7 @@ def matrix_panel(name: str, matrix: Matrix) -> Drawing:
 def _cells(
     matrix: Matrix, i: int, left: float, y: float, side: float
 ) -> Iterator[Mark]:
+    """Yield the cells of row i, darker for larger shares of the class."""
     cells = matrix.counts[i].tolist()
     total = max(sum(cells), 1)
     for j, cell in enumerate(cells):

@@ -199,6 +199,7 @@ def changes_section(watch: StreamWatch) -> Html | None:
 
 
 def _distances(found: WaitingResult, clocks: Collection[str]) -> Html:
+    """Return curves of how far the columns have moved, those that moved most."""
     there = [name for name in found.distances if name not in clocks]
     most = sorted(there, key=lambda n: -float(found.distances[n].max()))
     shown = most[:_COLUMNS]

@@ -173,6 +173,7 @@ def _charts(
     number: int,
     coded: Collection[str],
 ) -> Html:
+    """Return the importance of features, and the steps of the last row."""
     shares = largest(explanation.importance(), explanation.names, _BARS)
     X, hidden = rows.X, set(coded)
     if X.shape[1] > len(explanation.names) and rows.columns is not None:

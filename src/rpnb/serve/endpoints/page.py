@@ -124,6 +124,7 @@ class PageEndpoints:
         return self._stream(read)
 
     def _stream(self, read: Callable[[], dict[str, Any]]) -> Response:
+        """Return a response that sends what `read` returns, once a second."""
         if self._pages >= self._limits.max_pages:
             raise ApiError(
                 503,

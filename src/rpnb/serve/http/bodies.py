@@ -70,6 +70,7 @@ class Bodies:
     async def _parts(
         self, sender: _Sender, receive: Receive, memory: MemoryCharge
     ) -> bytearray:
+        """Receive a body part by part, within the limits of size and memory."""
         body = bytearray()
         more = True
         while more:

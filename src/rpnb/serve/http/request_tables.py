@@ -342,6 +342,7 @@ def _or_object(columns: RequestColumns) -> str:
 def _lists_of_objects(
     rows: list[Any], columns: RequestColumns, start: int
 ) -> list[Any]:
+    """Return rows as lists in the order of the columns; refuse other columns."""
     if columns.names is None:
         raise invalid(
             "the features of the model have no names: rows must be lists", row=0

@@ -107,6 +107,7 @@ class Routes:
             self._add(route)
 
     def _add(self, route: Route) -> None:
+        """Add a route; refuse one without a scope or media types."""
         access = getattr(route.endpoint, "access", None)
         if not isinstance(access, Access) or access.scope not in (OPEN, *SCOPES):
             raise TypeError(

@@ -151,6 +151,7 @@ class KafkaSource:
                 self._stopping.wait(_RETRY_SECONDS)
 
     def _consume(self) -> None:
+        """Read messages until the service stops; look for new partitions."""
         settings = {
             "group.id": "rpnb",
             **self._options.settings,

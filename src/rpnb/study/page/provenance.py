@@ -27,6 +27,7 @@ def provenance_section(analysis: StudyAnalysis, command: str | None) -> Html:
 def _facts(
     analysis: StudyAnalysis, records: list[RunRecord], command: str | None
 ) -> Iterator[tuple[str, str]]:
+    """Yield names and values of what identifies the runs."""
     yield "Version", "rpnb " + _several(record.version for record in records)
     if command is not None:
         yield "Command", tag("code", command)
@@ -93,6 +94,7 @@ def _methods(analysis: StudyAnalysis) -> Html:
 
 
 def _datasets(analysis: StudyAnalysis) -> Html:
+    """Return a table of where the rows of each dataset come from."""
     lines = []
     for shape in analysis.shapes:
         entry = _entry(shape.dataset)

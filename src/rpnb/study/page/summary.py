@@ -94,6 +94,7 @@ def _verdict_on_wins(analysis: StudyAnalysis) -> str:
 def _grid(
     analysis: StudyAnalysis, measure: Measure, letters: Mapping[str, str]
 ) -> Html:
+    """Return a table of the verdicts on a measure: datasets down, methods across."""
     cells = {
         (each.dataset, each.method): each
         for each in analysis.agreements
