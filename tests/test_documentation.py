@@ -263,35 +263,62 @@ def test_the_reference_has_every_public_name(module: str) -> None:
     assert sorted({f"{module}.{name}" for name in names} - documented) == []
 
 
-def without_example(name: str) -> list[str]:
-    """Return which of a documented object and its methods show no example."""
+def functions_of(name: str) -> list[tuple[str, Any]]:
+    """Return a documented function, or the functions of a class or module, by name."""
     found = resolve(name)
-    functions: list[tuple[str, Any]]
     if inspect.isfunction(found):
-        functions = [(name, found)]
-    elif inspect.isclass(found):
-        functions = [(name, found)]
-        functions += [
-            (f"{name}.{key}", value)
-            for key, value in inspect.getmembers(found, inspect.isroutine)
-            if not key.startswith("_")
-            and getattr(value, "__module__", "").startswith("rpnb.")
-        ]
-    else:
-        functions = []
-    return [key for key, value in functions if ">>>" not in (value.__doc__ or "")]
+        return [(name, found)]
+    if not (inspect.isclass(found) or inspect.ismodule(found)):
+        return []
+    owner = found.__name__ if inspect.ismodule(found) else "rpnb."
+    return [
+        (f"{name}.{key}", value)
+        for key, value in inspect.getmembers(found, inspect.isroutine)
+        if not key.startswith("_")
+        and (getattr(value, "__module__", None) or "").startswith(owner)
+    ]
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        *("baselines", "classifiers", "datasets", "drift"),
-        *("evaluate", "files", "preprocessing", "river", "statistics"),
-    ],
+def without_example(name: str) -> list[str]:
+    """Return which of a documented object and its functions show no example."""
+    found = resolve(name)
+    documented = functions_of(name)
+    documented += [(name, found)] if inspect.isclass(found) else []
+    return [key for key, value in documented if ">>>" not in (value.__doc__ or "")]
+
+
+PAGES_WITH_EXAMPLES = (
+    *("baselines", "classifiers", "datasets", "drift"),
+    *("evaluate", "files", "preprocessing", "river", "statistics"),
 )
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_EXAMPLES)
 def test_functions_classes_and_methods_have_an_example(page: str) -> None:
     text = (DOCS / "reference" / f"{page}.md").read_text()
     lacking = {each for name in OBJECT.findall(text) for each in without_example(name)}
+    assert sorted(lacking) == []
+
+
+def undescribed(name: str) -> list[str]:
+    """Return which parameters of a documented object's functions have no entry."""
+    return [
+        f"{key}: {parameter}"
+        for key, function in functions_of(name)
+        for parameter in inspect.signature(function).parameters
+        if parameter not in ("self", "kwargs")
+        and not re.search(
+            rf"^[\w, *]*\b{parameter}\b[\w, ]*( :|$)",
+            inspect.getdoc(function) or "",
+            re.MULTILINE,
+        )
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_EXAMPLES)
+def test_functions_and_methods_describe_their_parameters(page: str) -> None:
+    text = (DOCS / "reference" / f"{page}.md").read_text()
+    lacking = {each for name in OBJECT.findall(text) for each in undescribed(name)}
     assert sorted(lacking) == []
 
 

@@ -49,6 +49,15 @@ _ONE = np.ones(1)
 class MemberHistory(NamedTuple):
     """Weights and errors of the members of a pool over time.
 
+    Attributes
+    ----------
+    rows : array of shape (n_points,)
+        Number of samples learned at each point, ascending.
+    weights : dict of str to array of shape (n_points,)
+        Weight of each member at these points, by name.
+    errors : dict of str to array of shape (n_points,)
+        Error rate of each member, and of the "pool", since the previous point.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -60,11 +69,8 @@ class MemberHistory(NamedTuple):
     """
 
     rows: IntArray
-    """(n_points,) numbers of samples learned, ascending; the last counts all of them"""
     weights: dict[str, FloatArray]
-    """by member: weights (n_points,) after so many samples"""
     errors: dict[str, FloatArray]
-    """by member, and for "pool": error rates (n_points,) since the previous point"""
 
 
 @final
@@ -175,9 +181,9 @@ class PooledClassifier(WeightedStreamClassifier):
     .. math:: P(c) ∝ \exp Σ_k w_k s_k(c)
 
     and an online Newton step on the log-loss of P updates w. `predict_proba` returns
-    (1 − ε) P^τ + ε/M, with P^τ normalised, where τ and the share ε of noisy labels are
-    learned in the same way. The formulas of the members and their sources are in
-    `rpnb.core.pooled`, one file per member.
+    (1 − ε) Q + ε π, where Q is P^τ, normalised, π are the frequencies of the classes,
+    and τ and the share ε of noisy labels are learned as well. The page "The pooled
+    classifier: formulas" of the documentation has all members and their sources.
 
     A sample of weight w counts as w equal samples in all sums and counts, and as one
     sample where samples are picked: as a neighbour, and where trees choose splits.

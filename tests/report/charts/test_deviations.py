@@ -19,7 +19,9 @@ def test_the_only_far_dataset_is_named_with_its_hyphen() -> None:
 
 def test_several_far_datasets_are_counted() -> None:
     names = ["Monk-2", "Chess-krvk"]
-    far = [Deviation("PA", name, z) for name, z in zip(names, (-4.0, -5.0), strict=True)]
+    far = [
+        Deviation("PA", name, z) for name, z in zip(names, (-4.0, -5.0), strict=True)
+    ]
     assert f"2 datasets to {MINUS}5" in texts(deviation_chart("", far, ["PA"]).marks)
 
 
