@@ -40,7 +40,6 @@ from rpnb.estimators.protocol import columns_of
 from rpnb.loading import load
 
 __all__ = [
-    "FLAVOR_NAME",
     "get_default_pip_requirements",
     "load_model",
     "log_model",
