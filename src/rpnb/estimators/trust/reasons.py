@@ -65,7 +65,7 @@ class Explanation(NamedTuple):
     against : array of shape (n_samples,)
         Class whose score is subtracted.
     names : sequence of str
-        Names of the features, or x1, x2, ….
+        Names of the features; x1, x2, … if they have none.
     errors : array of shape (n_samples, n_features) or None
         Standard errors of the values, in the same form; None if all are exact.
     members : array of shape (n_samples, n_members) or None
