@@ -415,8 +415,7 @@ class PooledClassifier(WeightedStreamClassifier):
         """Learn samples that `predict_later` predicted, now that labels have arrived.
 
         Members learn a sample as `partial_fit` does. The weights of the pool are
-        learned from the scores by which the sample was predicted, however long ago that
-        was.
+        learned from the scores with which the sample was predicted, however long ago.
 
         Parameters
         ----------
@@ -480,9 +479,9 @@ class PooledClassifier(WeightedStreamClassifier):
         all sets of the features can be evaluated, up to nine features by default, or
         five with categories, text or dates; for more, means over random orders of the
         features and their reverses, with standard errors. Members whose scores are
-        additive or quadratic in the features have no sampling error. Values always add
-        up, to rounding, to the difference between the score of the sample and that of
-        the background.
+        additive or quadratic in the features have no sampling error. Up to rounding,
+        values always add up to the difference between the score of the sample and that
+        of the background.
 
         Parameters
         ----------

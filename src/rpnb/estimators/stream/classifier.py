@@ -1172,7 +1172,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         Parameters
         ----------
         path : str, path or binary file
-            File to write. An open file is written to from its present position.
+            File to write. An open file is written from its current position on.
         key : bytes, optional
             Secret of at least 16 bytes with which to sign the file (HMAC-SHA-256):
             whoever has it can verify, by `load` with the same key, that the file was
