@@ -137,7 +137,7 @@ def learn_and_report(projection: Distribution) -> None:
 
 def memory() -> None:
     """Print the peak memory of processes that learn a sparse stream."""
-    print(f"memory: 40,000 columns, 10,000 rows, {NONZEROS} non-zeros a row, K = 200")
+    print(f"memory: 40,000 columns, 10,000 rows, {NONZEROS} non-zeros per row, K = 200")
     print("projection   peak, MiB  imported    rows/s    error", flush=True)
     for projection in ("very_sparse", "gaussian"):
         command = [sys.executable, __file__, "--process", projection]
@@ -147,7 +147,7 @@ def memory() -> None:
 def width(repeat: int, svg: Path | None) -> None:
     """Print and draw rows per second by the number of columns."""
     n = 2_000
-    print(f"width: very_sparse, {n} rows, {NONZEROS} non-zeros a row, K = 200")
+    print(f"width: very_sparse, {n} rows, {NONZEROS} non-zeros per row, K = 200")
     print("begin: drawing the projections; rows/s: median (range), drawing not counted")
     print("        p", *(f"{name:>38}" for name in SERIES))
     rates: dict[str, list[float]] = {name: [] for name in SERIES}
@@ -196,7 +196,7 @@ def chart(rates: dict[str, list[float]]) -> Drawing:
         marks.append(Line(points, role, 2.0))
         marks.extend(Dot(*point, shape, role) for point in points)  # type: ignore[arg-type]
         marks.append(Label(points[-1][0] + 8.0, points[-1][1] + 4.0, name, role))
-    title = "Rows per second over the number of columns, 60 non-zeros a row"
+    title = "Rows per second over the number of columns, 60 non-zeros per row"
     return Drawing(540.0, 230.0, title, tuple(marks))
 
 

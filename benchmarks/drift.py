@@ -136,7 +136,7 @@ def main() -> None:
         draw(columns[DRAWN][0], title, arguments.figure)
         if arguments.electricity:
             path = arguments.figure
-            title = "Electricity: two and a half years, half an hour a row"
+            title = "Electricity: two and a half years, half an hour per row"
             path = path.with_stem(f"{path.stem}-electricity")
             draw(columns["Electricity"][0], title, path)
 

@@ -1,5 +1,6 @@
 """References in the documentation exist: pages, headings, scripts, options, names."""
 
+import ast
 import importlib
 import inspect
 import os
@@ -33,6 +34,8 @@ SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?!\s)([^$]+?)(?<!\s)\$(?!\d)", re.DOTALL)
 OBJECT = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
+#: Modules that cannot be imported without the packages of an extra.
+EXTRAS = ("capymoa", "client", "mlflow", "spark")
 #: Modules whose `__all__` is public.
 PUBLIC = (
     "rpnb",
@@ -43,8 +46,7 @@ PUBLIC = (
     "rpnb.evaluate",
     "rpnb.files",
     "rpnb.river",
-    "rpnb.capymoa",
-    "rpnb.spark",
+    *(f"rpnb.{extra}" for extra in EXTRAS),
 )
 
 
@@ -91,9 +93,7 @@ def resolve(name: str) -> Any:
             break
     else:
         raise AssertionError(name)
-    # They cannot be imported without the packages of an extra.
-    extras = ("capymoa", "client", "mlflow", "spark")
-    if parts[0] == "rpnb" and parts[1:2] and parts[1] in extras:
+    if parts[0] == "rpnb" and parts[1:2] and parts[1] in EXTRAS:
         place = PACKAGE / parts[1]
         files = sorted(place.glob("*.py")) or [place.with_suffix(".py")]
         source = "\n".join(file.read_text() for file in files)
@@ -246,52 +246,84 @@ def test_every_equation_has_an_oracle() -> None:
     assert all(callable(getattr(oracles.paper, each)) for each in named)
 
 
+def exported(module: str) -> list[str]:
+    """Return the `__all__` of a module."""
+    _, _, name = module.partition(".")
+    if name not in EXTRAS:
+        return list(importlib.import_module(module).__all__)
+    path = PACKAGE / name
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    found = re.search(r"^__all__ = (\[.*?\])", path.read_text(), re.M | re.S)
+    return list(ast.literal_eval(found[1])) if found else []
+
+
 @pytest.mark.parametrize("module", PUBLIC)
 def test_the_reference_has_every_public_name(module: str) -> None:
     pages = [page.read_text() for page in (DOCS / "reference").glob("*.md")]
     documented = {name for text in pages for name in OBJECT.findall(text)}
     # A function that has the name of its module is named with it.
     documented |= {re.sub(r"\.(\w+)\.\1$", r".\1", name) for name in documented}
-    if module == "rpnb.capymoa":
-        names = ["RPNBClassifier"]
-    elif module == "rpnb.spark":
-        source = (PACKAGE / "spark" / "__init__.py").read_text()
-        names = re.findall(r'^    "(\w+)",$', source, re.MULTILINE)
-        assert "learn" in names
-    else:
-        names = importlib.import_module(module).__all__
+    names = exported(module)
+    assert names
     assert sorted({f"{module}.{name}" for name in names} - documented) == []
 
 
-def without_example(name: str) -> list[str]:
-    """Return which of a documented object and its methods show no example."""
+def functions_of(name: str) -> list[tuple[str, Any]]:
+    """Return a documented function, or the functions of a class or module, by name."""
     found = resolve(name)
-    functions: list[tuple[str, Any]]
     if inspect.isfunction(found):
-        functions = [(name, found)]
-    elif inspect.isclass(found):
-        functions = [(name, found)]
-        functions += [
-            (f"{name}.{key}", value)
-            for key, value in inspect.getmembers(found, inspect.isroutine)
-            if not key.startswith("_")
-            and getattr(value, "__module__", "").startswith("rpnb.")
-        ]
-    else:
-        functions = []
-    return [key for key, value in functions if ">>>" not in (value.__doc__ or "")]
+        return [(name, found)]
+    if not (inspect.isclass(found) or inspect.ismodule(found)):
+        return []
+    owner = found.__name__ if inspect.ismodule(found) else "rpnb."
+    return [
+        (f"{name}.{key}", value)
+        for key, value in inspect.getmembers(found, inspect.isroutine)
+        if not key.startswith("_")
+        and (getattr(value, "__module__", None) or "").startswith(owner)
+    ]
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        *("baselines", "classifiers", "datasets", "drift"),
-        *("evaluate", "files", "preprocessing", "river", "statistics"),
-    ],
+def without_example(name: str) -> list[str]:
+    """Return which of a documented object and its functions show no example."""
+    found = resolve(name)
+    documented = functions_of(name)
+    documented += [(name, found)] if inspect.isclass(found) else []
+    return [key for key, value in documented if ">>>" not in (value.__doc__ or "")]
+
+
+PAGES_WITH_EXAMPLES = (
+    *("baselines", "classifiers", "datasets", "drift"),
+    *("evaluate", "files", "preprocessing", "river", "statistics"),
 )
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_EXAMPLES)
 def test_functions_classes_and_methods_have_an_example(page: str) -> None:
     text = (DOCS / "reference" / f"{page}.md").read_text()
     lacking = {each for name in OBJECT.findall(text) for each in without_example(name)}
+    assert sorted(lacking) == []
+
+
+def undescribed(name: str) -> list[str]:
+    """Return which parameters of a documented object's functions have no entry."""
+    return [
+        f"{key}: {parameter}"
+        for key, function in functions_of(name)
+        for parameter in inspect.signature(function).parameters
+        if parameter not in ("self", "kwargs")
+        and not re.search(
+            rf"^[\w, *]*\b{parameter}\b[\w, ]*( :|$)",
+            inspect.getdoc(function) or "",
+            re.MULTILINE,
+        )
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_EXAMPLES)
+def test_functions_and_methods_describe_their_parameters(page: str) -> None:
+    text = (DOCS / "reference" / f"{page}.md").read_text()
+    lacking = {each for name in OBJECT.findall(text) for each in undescribed(name)}
     assert sorted(lacking) == []
 
 

@@ -3,14 +3,15 @@
     python tools/import_graph.py [SOURCES]
 
 SOURCES is the folder that contains the package, by default that of this checkout.
-Modules are files; an import is a pair of modules, anywhere in the file. A trace counts
-the modules and functions of the package that run, and the depth of their calls, while a
-model that has learned 300 rows predicts and learns one more in one call; for ``rpnb
-run``, while the command follows a file of 300 rows; for the service, while it answers a
-request of one row, from the request to the answer, in all threads; for Spark, in the
-driver, since workers are other processes. The compiled core is not counted. A second
-line has the calls of functions that check or number labels. The service and Spark are
-left out where they are not installed.
+Modules are files; an import is a pair of modules, anywhere in the file. Cycles and the
+longest chain do not count imports for annotations only. A trace counts the modules and
+functions of the package that run, and the depth of their calls, while a model that has
+learned 300 rows predicts and learns one more in one call; for ``rpnb run``, while the
+command follows a file of 300 rows; for the service, while it answers a request of one
+row, from the request to the answer, in all threads; for Spark, in the driver, since
+workers are other processes. The compiled core is not counted. A second line has the
+calls of functions that check or number labels. The service and Spark are left out where
+they are not installed.
 """
 
 import argparse
@@ -23,11 +24,15 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 PACKAGE = "rpnb"
 
@@ -42,11 +47,27 @@ def module_names(folder: Path) -> dict[str, Path]:
     return found
 
 
-def imports(modules: dict[str, Path]) -> set[tuple[str, str]]:
-    """Return pairs of a module and a module that it imports."""
+def imports(
+    modules: dict[str, Path], *, annotations: bool = True
+) -> set[tuple[str, str]]:
+    """Return pairs of a module and a module that it imports.
+
+    Without `annotations`, imports under ``if TYPE_CHECKING`` are left out.
+    """
     pairs = set()
     for name, path in modules.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        tree = ast.parse(path.read_text())
+        left_out = {
+            inner
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If)
+            and not annotations
+            and ast.unparse(node.test) == "TYPE_CHECKING"
+            for inner in ast.walk(node)
+        }
+        for node in ast.walk(tree):
+            if node in left_out:
+                continue
             if isinstance(node, ast.Import):
                 wanted = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -56,6 +77,33 @@ def imports(modules: dict[str, Path]) -> set[tuple[str, str]]:
                 continue
             pairs |= {(name, each) for each in wanted if each in modules}
     return {(one, other) for one, other in pairs if one != other}
+
+
+def cycles_and_chain(pairs: set[tuple[str, str]]) -> tuple[list[set[str]], list[str]]:
+    """Return groups of modules that import each other, and a longest chain of imports.
+
+    Of such a group, the chain names one module.
+    """
+    names = sorted({name for pair in pairs for name in pair})
+    number = {name: i for i, name in enumerate(names)}
+    edges = np.array([[number[one], number[other]] for one, other in sorted(pairs)])
+    matrix = coo_array((np.ones(len(edges)), edges.T), (len(names), len(names)))
+    _, group = connected_components(matrix, directed=True, connection="strong")
+    groups: defaultdict[int, set[str]] = defaultdict(set)
+    for name, which in zip(names, group.tolist(), strict=True):
+        groups[which].add(name)
+    below: defaultdict[int, set[int]] = defaultdict(set)
+    for one, other in group[edges].tolist():
+        if one != other:
+            below[one].add(other)
+
+    @cache
+    def longest(which: int) -> tuple[int, ...]:
+        return (which, *max(map(longest, sorted(below[which])), key=len, default=()))
+
+    chain = max(map(longest, sorted(groups)), key=len)
+    cycles = [each for each in groups.values() if len(each) > 1]
+    return cycles, [min(groups[which]) for which in chain]
 
 
 def print_graph(folder: Path) -> None:
@@ -68,6 +116,10 @@ def print_graph(folder: Path) -> None:
     short = [name for name in single if lines[name] < 110]
     print(f"modules {len(modules)}, imports {len(pairs)}, lines {sum(lines.values())}")
     print(f"with one importer {len(single)}, of them under 110 lines {len(short)}")
+    cycles, chain = cycles_and_chain(imports(modules, annotations=False))
+    listed = "; ".join(", ".join(sorted(each)) for each in cycles)
+    print(f"cycles {len(cycles)}{f' ({listed})' if cycles else ''}")
+    print(f"longest chain of imports, {len(chain)} modules: {' -> '.join(chain)}")
     rooms: Counter[str] = Counter()
     files: Counter[str] = Counter()
     for name in modules:
@@ -141,8 +193,6 @@ class Trace:
 
 def print_traces(folder: Path) -> None:
     """Print the traces of a row through both classifiers and the command."""
-    import numpy as np
-
     from rpnb import PooledClassifier, RPNBClassifier
     from rpnb.cli import main as command
 

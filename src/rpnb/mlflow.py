@@ -13,7 +13,7 @@ In a run, and from it:
     with mlflow.start_run():
         model = rpnb.PooledClassifier(random_state=0).fit(X, y)
         info = rpnb.mlflow.log_model(model, name="model", input_example=X[:3])
-    model = rpnb.mlflow.load_model(info.model_uri)  # can go on learning
+    model = rpnb.mlflow.load_model(info.model_uri)  # can keep learning
     function = mlflow.pyfunc.load_model(info.model_uri)  # predicts
 """
 
@@ -40,7 +40,6 @@ from rpnb.estimators.protocol import columns_of
 from rpnb.loading import load
 
 __all__ = [
-    "FLAVOR_NAME",
     "get_default_pip_requirements",
     "load_model",
     "log_model",
@@ -202,7 +201,7 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
     Returns
     -------
     estimator
-        The model, which can go on learning.
+        The model, which can keep learning.
     """
     folder = Path(_download_artifact_from_uri(str(model_uri), output_path=dst_path))
     flavour = Model.load(str(folder / "MLmodel")).flavors.get(FLAVOR_NAME)

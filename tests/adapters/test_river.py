@@ -1,7 +1,6 @@
 """The classifier of River: its checks, its tools, and features that come and go."""
 
 import copy
-import pickle
 from collections.abc import Hashable
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from river import checks, compose, ensemble, evaluate, metrics, preprocessing
 
 import rpnb
+from adapters.river_copies import COPIES
 from estimators.snapshots import moments_of, snapshot
 from estimators.streams import FAMILIES, blobs, families, rules, seeds
 from rpnb.core.kernels.arrays import FloatArray
@@ -435,18 +435,13 @@ def test_a_pipeline_and_an_ensemble_learn() -> None:
         assert metric.get() > 0.8
 
 
-@pytest.mark.parametrize("kind", ["copy", "pickle", "clone"])
+@pytest.mark.parametrize("kind", COPIES)
 def test_a_copy_learns_as_the_original_would(kind: str) -> None:
     model = small()
     for x, y in zip(dicts(X)[:30], WORDS, strict=False):
         model.learn_one(x, y)
     before = learned(model)
-    if kind == "copy":
-        twin = copy.deepcopy(model)
-    elif kind == "pickle":
-        twin = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own bytes
-    else:
-        twin = model.clone(include_attributes=True)
+    twin = COPIES[kind](model)
     for x, y in zip(dicts(X)[30:], WORDS[30:], strict=True):
         model.learn_one({**x, y: 1.0}, y)
     assert learned(twin) == before

@@ -1,7 +1,5 @@
 """The pooled classifier of River: its checks, and features that come and go."""
 
-import copy
-import pickle
 from collections.abc import Hashable
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 from river import checks, compose, evaluate, metrics, preprocessing
 
 import rpnb
+from adapters.river_copies import COPIES
 from estimators.snapshots import snapshot
 from estimators.streams import blobs
 from rpnb.core.kernels.arrays import FloatArray
@@ -256,18 +255,13 @@ def test_an_observation_without_features_is_all_missing() -> None:
 
 
 @pytest.mark.parametrize("rows", [30, 270])
-@pytest.mark.parametrize("kind", ["copy", "pickle", "clone"])
+@pytest.mark.parametrize("kind", COPIES)
 def test_a_copy_learns_as_the_original_would(kind: str, rows: int) -> None:
     model = small()
     frame = pd.DataFrame(dicts(X))
     model.learn_many(frame[:rows], pd.Series(y[:rows]))
     before = snapshot(estimator_of(model))
-    if kind == "copy":
-        twin = copy.deepcopy(model)
-    elif kind == "pickle":
-        twin = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own bytes
-    else:
-        twin = model.clone(include_attributes=True)
+    twin = COPIES[kind](model)
     model.learn_one({"new": 1.0}, 0)
     assert snapshot(estimator_of(twin)) == before
     twin.learn_one({"new": 1.0}, 0)

@@ -229,7 +229,9 @@ def test_labels_of_other_types(kind: str, tmp_path: Path) -> None:
     write(pa.array([7, 5, 7]).dictionary_encode())
     assert read(path, Y)[1].tolist() == [7, 5, 7]
     write(pa.array([200, 2**63, 2], pa.uint64()))
-    with pytest.raises(FileError, match="row 2, column y: a label beyond 64 bits"):
+    with pytest.raises(
+        FileError, match="row 2, column y: a label beyond signed 64-bit"
+    ):
         read(path, Y)
 
 

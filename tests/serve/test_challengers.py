@@ -94,7 +94,7 @@ def all_sound(server: ServerProcess) -> list[str]:
 def state(server: ServerProcess, name: str, contender: int | None) -> bytes | None:
     """Return the model after a replay of the whole log, event by event."""
     with closing(open_log(server.folder, read_only=True)) as connection:
-        row = next(r for r in stored_models(connection) if r[1] == name)
+        row = next(row for row in stored_models(connection) if row.name == name)
         *_, (_, model) = replay_from_base(connection, row, contender, chunk=1)
         return model.to_bytes()
 

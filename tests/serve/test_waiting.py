@@ -158,7 +158,7 @@ def test_a_learner_that_is_promoted_begins_without_a_past(
     model = served(server, "one")
     now = Followers(server.folder).details(model)
     assert now["waiting"] == 300
-    assert now["reason"] == "too few labels have come (400 of about 1,750)"
+    assert now["reason"] == "too few labels have arrived (400 of about 1,750)"
     assert [each for each in now["latest_alarms"] if each["what"] == "errors"] == []
 
 

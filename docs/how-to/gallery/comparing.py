@@ -40,9 +40,8 @@ for name in DATASETS:
 
 test = friedman(errors, "low")
 print("\nmean ranks:", "  ".join(f"{k} {r:.2f}" for k, r in test.ranks.items()))
-print(
-    f"Friedman's test: p = {test.p_F:.3f}; two learners differ if their ranks", end=" "
-)
+p = "p < 0.001" if test.p_F < 0.001 else f"p = {test.p_F:.3f}"
+print(f"Friedman's test: {p}; two learners differ if their ranks", end=" ")
 print(f"differ by {test.critical_difference:.2f} (Nemenyi)")
 for pair in pairwise(errors, "low"):
     score = f"{pair.wins} won, {pair.losses} lost, p = {pair.p_holm:.2f} (Holm)"

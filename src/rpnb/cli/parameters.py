@@ -95,7 +95,12 @@ RPNB_PARAMETERS = (
         "divisor of scores in probabilities, for log_sum and product; it changes no "
         "label",
     ),
-    Parameter("n_jobs", "N", None, "number of threads for large batches"),
+    Parameter(
+        "n_jobs",
+        "N",
+        None,
+        "number of threads for large batches; none is one thread, -1 one per core",
+    ),
     Parameter("random_state", "VALUE", SEED, "random seed of the learners"),
 )
 

@@ -162,7 +162,19 @@ class Client:
     ) -> dict[str, Any]:
         """Create a model from the bytes of a model file.
 
-        With new_classes="refuse", labels other than the file's classes are refused.
+        Parameters
+        ----------
+        name : str
+            Name of the new model.
+        content : bytes
+            Content of the file, as `save` or `download` returns it.
+        new_classes : {"accept", "refuse"}, default="accept"
+            What happens to a label that is not among the file's classes; see `create`.
+
+        Returns
+        -------
+        dict
+            Description of the model.
 
         Examples
         --------
@@ -175,7 +187,21 @@ class Client:
     def download(
         self, name: str, kind: str = "model", *, version: str | None = None
     ) -> bytes:
-        """Return a model file ("model", "frozen" or "onnx"), current or of a version.
+        """Return the content of a model file.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        kind : {"model", "frozen", "onnx"}, default="model"
+            What to return: the model, or for RPNB the compiled model or its ONNX graph.
+        version : str, optional
+            Name of a version; by default the current state.
+
+        Returns
+        -------
+        bytes
+            Content of the file.
 
         Examples
         --------
@@ -188,6 +214,11 @@ class Client:
     def models(self) -> list[dict[str, Any]]:
         """Describe each model.
 
+        Returns
+        -------
+        list of dict
+            Descriptions, as `model` returns them.
+
         Examples
         --------
         >>> [model["name"] for model in client.models()]
@@ -197,6 +228,17 @@ class Client:
 
     def model(self, name: str) -> dict[str, Any]:
         """Describe a model.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+
+        Returns
+        -------
+        dict
+            Learner, parameters, features, classes, number of rows learned, error rate
+            and more.
 
         Examples
         --------
@@ -208,6 +250,11 @@ class Client:
     def delete(self, name: str) -> None:
         """Delete a model and all its rows.
 
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+
         Examples
         --------
         >>> client.delete("leaves")
@@ -218,6 +265,11 @@ class Client:
 
     def health(self) -> dict[str, Any]:
         """Return the status of the service and of its models.
+
+        Returns
+        -------
+        dict
+            "status" is "ok" if all is well.
 
         Examples
         --------
@@ -252,6 +304,11 @@ class Client:
         **parameters
             Parameters of the learner.
 
+        Returns
+        -------
+        dict
+            Name of the challenger, and the event that added it.
+
         Examples
         --------
         >>> added = client.challenge("leaves", "bayes", "GaussianNB")
@@ -268,6 +325,16 @@ class Client:
         that of the champion, with a confidence interval that is valid at all rows at
         once.
 
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+
+        Returns
+        -------
+        dict
+            "champion", "challengers", and the "promotions" and "versions" so far.
+
         Examples
         --------
         >>> found = client.challengers("leaves")
@@ -278,6 +345,13 @@ class Client:
 
     def withdraw(self, name: str, challenger: str) -> None:
         """Withdraw a challenger of a model.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        challenger : str
+            Name of the challenger.
 
         Examples
         --------
@@ -291,6 +365,18 @@ class Client:
     def promote(self, name: str, challenger: str) -> dict[str, Any]:
         """Make a challenger the champion; the old champion becomes a challenger.
 
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        challenger : str
+            Name of the challenger, which must have learned the whole log.
+
+        Returns
+        -------
+        dict
+            The event of the promotion.
+
         Examples
         --------
         >>> added = client.challenge("leaves", "bayes", "GaussianNB")
@@ -302,6 +388,18 @@ class Client:
 
     def roll_back(self, name: str, version: str | None = None) -> dict[str, Any]:
         """Make the previous champion, or a named version, the champion again.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        version : str, optional
+            Name of a version; by default the previous champion.
+
+        Returns
+        -------
+        dict
+            The event of the rollback.
 
         Examples
         --------
@@ -316,7 +414,21 @@ class Client:
     def name_version(
         self, name: str, version: str, event: int | None = None
     ) -> dict[str, Any]:
-        """Name the state of a model as of an event, by default the last one.
+        """Name the state of a model as of an event.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        version : str
+            Name of the version.
+        event : int, optional
+            Number of the event; by default the last one.
+
+        Returns
+        -------
+        dict
+            Name and event of the version.
 
         Examples
         --------
@@ -328,6 +440,13 @@ class Client:
 
     def drop_version(self, name: str, version: str) -> None:
         """Drop a named version.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        version : str
+            Name of the version.
 
         Examples
         --------
@@ -365,6 +484,11 @@ class Client:
         version : str, optional
             Name of a version to predict with; rows cannot be kept for their labels
             then.
+
+        Returns
+        -------
+        Prediction
+            Labels, and ids and probabilities if requested.
 
         Examples
         --------
@@ -433,8 +557,8 @@ class Client:
         dict
             "ids", "times" and "weights" of these rows; the number of rows "offered" to
             `ask` and "drawn" by it; the number of "labels" of drawn rows that have
-            arrived; and the "error" on all rows, with its "standard_error", that they
-            estimate (None if unknown).
+            arrived; and the "error" on all rows, estimated from these labels, with its
+            "standard_error" (None if unknown).
 
         Examples
         --------
@@ -448,11 +572,21 @@ class Client:
     def explain(self, name: str, rows: Rows) -> list[dict[str, Any]]:
         """Explain the prediction of each row.
 
-        Returns for each row the label, the class that it is compared with ("against"),
-        the score of the background ("base") and of the row ("score"), and the
-        contribution of each feature to the difference, by name ("contributions"). For a
-        `PooledClassifier` also the standard errors of these ("errors"), and the
-        contribution of each member to the score ("members").
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        rows : array-like of shape (n_samples, n_features), frame, or list of dict
+            Observations; dicts are by feature name.
+
+        Returns
+        -------
+        list of dict
+            For each row: the "label"; the class that it is compared with ("against");
+            the scores of the background ("base") and of the row ("score"); and what
+            each feature contributes to their difference, by name ("contributions"). For
+            a `PooledClassifier` also the standard errors of the contributions
+            ("errors"), and what each member contributes to the score ("members").
 
         Examples
         --------
@@ -484,6 +618,11 @@ class Client:
             Idempotency key, for a call that you may repeat in another process; for
             calls of at most `batch_size` labels.
 
+        Returns
+        -------
+        LabelResult
+            Whether each label was learned.
+
         Examples
         --------
         >>> found = client.predict("leaves", rows[:2], remember=True)
@@ -495,9 +634,20 @@ class Client:
     def forget(self, name: str, ids: Sequence[str]) -> list[str]:
         """Remove rows from the log and from the model, as if they had never been seen.
 
-        Returns for each id "forgotten", or "unknown" if there is no such row. The model
-        becomes that of a replay of its log without the rows, to the bit; this takes as
-        long as learning the whole log again.
+        The model becomes that of a replay of its log without the rows, to the bit. This
+        takes as long as learning again what follows the last snapshot before the rows.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        ids : sequence of str
+            Ids of the rows.
+
+        Returns
+        -------
+        list of str
+            "forgotten" for each id, or "unknown" if there is no such row.
 
         Examples
         --------
@@ -510,7 +660,24 @@ class Client:
     def learn(
         self, name: str, rows: Rows, labels: Sequence[Label], *, key: str | None = None
     ) -> int:
-        """Learn rows with their labels; return how many.
+        """Learn rows with their labels.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        rows : array-like of shape (n_samples, n_features), frame, or list of dict
+            Observations; dicts are by feature name.
+        labels : sequence of str, int or bool
+            Their labels.
+        key : str, optional
+            Idempotency key, for a call that you may repeat in another process; for
+            calls of at most `batch_size` rows.
+
+        Returns
+        -------
+        int
+            Number of rows learned.
 
         Examples
         --------
@@ -522,7 +689,25 @@ class Client:
     def observe(
         self, name: str, rows: Rows, labels: Sequence[Label], *, key: str | None = None
     ) -> list[Label | None]:
-        """Predict each row, then learn it; return the predictions.
+        """Predict each row, then learn it.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        rows : array-like of shape (n_samples, n_features), frame, or list of dict
+            Observations; dicts are by feature name.
+        labels : sequence of str, int or bool
+            Their labels.
+        key : str, optional
+            Idempotency key, for a call that you may repeat in another process; for
+            calls of at most `batch_size` rows.
+
+        Returns
+        -------
+        list
+            Labels predicted before the rows were learned; None where no class was
+            known.
 
         Examples
         --------

@@ -46,7 +46,7 @@ def merge_models(
         if origin is not None and not may_continue(state, origin):
             raise ValueError(
                 f"{part.name} holds less than base in some class: base must be the "
-                "common state from which both went on learning"
+                "common state from which both continued to learn"
             )
     merge_statistics(states[0], states[1], origin)
     return states[0], classes

@@ -16,6 +16,13 @@ def with_facts(model: Any, diagram: str) -> str:
     return f'{diagram}<div class="rpnb-facts" style="{_STYLE}">{facts}</div>'
 
 
+def bundle_with_facts(model: Any, bundle: dict[str, str]) -> dict[str, str]:
+    """Return the forms in which a notebook can show a model, with facts in HTML."""
+    if "text/html" not in bundle:  # scikit-learn may be configured to show text only
+        return bundle
+    return {**bundle, "text/html": with_facts(model, bundle["text/html"])}
+
+
 def facts_of(model: Any) -> list[str]:
     """Return facts about a model: classes, features, rows, updates, size."""
     if not hasattr(model, "classes_"):

@@ -49,6 +49,15 @@ _ONE = np.ones(1)
 class MemberHistory(NamedTuple):
     """Weights and errors of the members of a pool over time.
 
+    Attributes
+    ----------
+    rows : array of shape (n_points,)
+        Number of samples learned at each point, ascending.
+    weights : dict of str to array of shape (n_points,)
+        Weight of each member at these points, by name.
+    errors : dict of str to array of shape (n_points,)
+        Error rate of each member, and of the "pool", since the previous point.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -60,11 +69,8 @@ class MemberHistory(NamedTuple):
     """
 
     rows: IntArray
-    """(n_points,) numbers of samples learned, ascending; the last counts all of them"""
     weights: dict[str, FloatArray]
-    """by member: weights (n_points,) after so many samples"""
     errors: dict[str, FloatArray]
-    """by member, and for "pool": error rates (n_points,) since the previous point"""
 
 
 @final
@@ -175,9 +181,9 @@ class PooledClassifier(WeightedStreamClassifier):
     .. math:: P(c) ∝ \exp Σ_k w_k s_k(c)
 
     and an online Newton step on the log-loss of P updates w. `predict_proba` returns
-    (1 − ε) P^τ + ε/M, with P^τ normalised, where τ and the share ε of noisy labels are
-    learned in the same way. The formulas of the members and their sources are in
-    `rpnb.core.pooled`, one file per member.
+    (1 − ε) Q + ε π, where Q is P^τ, normalised, π are the frequencies of the classes,
+    and τ and the share ε of noisy labels are learned as well. The page "The pooled
+    classifier: formulas" of the documentation has all members and their sources.
 
     A sample of weight w counts as w equal samples in all sums and counts, and as one
     sample where samples are picked: as a neighbour, and where trees choose splits.
@@ -191,7 +197,7 @@ class PooledClassifier(WeightedStreamClassifier):
 
     Labels and state are the same to the bit however the data is split into calls, and
     for any number of threads. Memory does not grow with the number of samples, except
-    for the samples that boosted_trees keeps, up to about 100 MB.
+    for the samples that boosted_trees keeps, up to about 85 MB.
 
     Where labels arrive late, set `delay`: a second, delayed copy of the members sees
     each label that many samples later, and the pool learns its weights from the scores
@@ -409,8 +415,7 @@ class PooledClassifier(WeightedStreamClassifier):
         """Learn samples that `predict_later` predicted, now that labels have arrived.
 
         Members learn a sample as `partial_fit` does. The weights of the pool are
-        learned from the scores by which the sample was predicted, however long ago that
-        was.
+        learned from the scores with which the sample was predicted, however long ago.
 
         Parameters
         ----------
@@ -474,9 +479,9 @@ class PooledClassifier(WeightedStreamClassifier):
         all sets of the features can be evaluated, up to nine features by default, or
         five with categories, text or dates; for more, means over random orders of the
         features and their reverses, with standard errors. Members whose scores are
-        additive or quadratic in the features have no sampling error. Values always add
-        up, to rounding, to the difference between the score of the sample and that of
-        the background.
+        additive or quadratic in the features have no sampling error. Up to rounding,
+        values always add up to the difference between the score of the sample and that
+        of the background.
 
         Parameters
         ----------

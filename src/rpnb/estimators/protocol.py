@@ -186,7 +186,7 @@ def sets_then_learned(
 def set_thresholds(model: Any) -> FloatArray | None:
     """Return a copy of the current thresholds of a model's prediction sets.
 
-    Returns None if the state has none: the model then has no metric "coverage".
+    Returns None if learning does not move them: the metric "coverage" is then NaN.
     """
     learner = model._learner()
     if not learner.tracks_sets or not learner.has_sets:

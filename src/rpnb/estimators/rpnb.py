@@ -323,9 +323,9 @@ default="log_sum"
     ) -> Explanation:
         """Explain predictions: the contribution of each feature to a class's score.
 
-        Contributions are exact Shapley values in closed form. They add up, to
-        rounding, to the difference between the score of the sample and that of the
-        background. The explained score is that of one class minus that of another,
+        Contributions are exact Shapley values in closed form. Up to rounding, they add
+        up to the difference between the score of the sample and that of the background.
+        The explained score is that of one class minus that of another,
         before it is turned into a probability.
 
         Parameters
@@ -502,12 +502,11 @@ default="log_sum"
     def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Remove learned samples from the statistics: Theorem 1 read backwards.
 
-        With update="all" the statistics are then those of a model that has never seen
-        the samples, to rounding. With update="mistakes" the samples must be ones that
+        With update="all" the statistics are then, up to rounding, those of a model that
+        has never seen the samples. With update="mistakes" the samples must be ones that
         changed the model when they were learned, and the statistics are then those of
-        the other samples that did. This is not the model that would have resulted
-        without the samples: that one might have made, and learned from, other mistakes
-        afterwards.
+        the other samples that did. A model that had never seen the samples might have
+        made, and learned from, other mistakes.
 
         Classes stay known. The calibration (`temperature="auto"`), which consists of 80
         weights and 12 thresholds over all samples, is unchanged.

@@ -12,6 +12,15 @@ from rpnb.estimators.checks.labels import as_labels
 class ErrorEstimate(NamedTuple):
     """An error rate estimated from some of the rows.
 
+    Attributes
+    ----------
+    error : float
+        Estimated error rate on all rows; NaN without labels.
+    standard_error : float
+        Standard error of the estimate; NaN below two labels.
+    labels : int
+        Number of labels behind the estimate.
+
     Examples
     --------
     >>> from rpnb.evaluate import estimate_error
@@ -21,11 +30,8 @@ class ErrorEstimate(NamedTuple):
     """
 
     error: float
-    """estimated error rate on all rows; NaN without labels"""
     standard_error: float
-    """standard error of the estimate; NaN below two labels"""
     labels: int
-    """number of labels behind the estimate"""
 
 
 def estimate_error(y_true: Any, y_pred: Any, weights: ArrayLike) -> ErrorEstimate:

@@ -50,7 +50,16 @@ N_BINS = 10
 
 
 class ClassScores(NamedTuple):
-    """Precision, recall and F1 of each class, (M,) each; 0 where undefined.
+    """Precision, recall and F1 of each class; 0 where undefined.
+
+    Attributes
+    ----------
+    precision : array of shape (n_classes,)
+        Share of the rows predicted as this class that belong to it.
+    recall : array of shape (n_classes,)
+        Share of the rows of this class that were predicted as it.
+    f1 : array of shape (n_classes,)
+        Harmonic mean of precision and recall.
 
     Examples
     --------
@@ -74,6 +83,16 @@ def occurring(counts: Counts) -> Counts:
 def accuracy(counts: Counts) -> float:
     """Return the share of rows that were predicted correctly.
 
+    Parameters
+    ----------
+    counts : array of shape (n_classes, n_classes + 1)
+        Confusion matrix, as `confusion_counts` returns it.
+
+    Returns
+    -------
+    float
+        Accuracy, from 0 to 1.
+
     Examples
     --------
     >>> from rpnb.evaluate import accuracy, confusion_counts
@@ -86,6 +105,16 @@ def accuracy(counts: Counts) -> float:
 
 def error_rate(counts: Counts) -> float:
     """Return the share of rows with a wrong prediction or none.
+
+    Parameters
+    ----------
+    counts : array of shape (n_classes, n_classes + 1)
+        Confusion matrix, as `confusion_counts` returns it.
+
+    Returns
+    -------
+    float
+        Error rate, from 0 to 1.
 
     Examples
     --------
@@ -104,6 +133,16 @@ def class_scores(counts: Counts) -> ClassScores:
     For a class with TP true positives, FP false positives and FN false negatives,
     precision is TP / (TP + FP), recall TP / (TP + FN), and F1, their harmonic mean,
     2 TP / (2 TP + FP + FN); 0 / 0 counts as 0.
+
+    Parameters
+    ----------
+    counts : array of shape (n_classes, n_classes + 1)
+        Confusion matrix, as `confusion_counts` returns it.
+
+    Returns
+    -------
+    ClassScores
+        The three scores, one value for each class.
 
     Examples
     --------
@@ -127,6 +166,16 @@ def macro_f1(counts: Counts) -> float:
 
     A class without a true positive counts as 0, even if it never occurs.
 
+    Parameters
+    ----------
+    counts : array of shape (n_classes, n_classes + 1)
+        Confusion matrix, as `confusion_counts` returns it.
+
+    Returns
+    -------
+    float
+        Macro F1, from 0 to 1.
+
     Examples
     --------
     >>> from rpnb.evaluate import confusion_counts, macro_f1
@@ -145,6 +194,16 @@ def true_class_macro_f1(counts: Counts) -> float:
 
 def balanced_accuracy(counts: Counts) -> float:
     """Return the mean recall of the classes that occur as the truth.
+
+    Parameters
+    ----------
+    counts : array of shape (n_classes, n_classes + 1)
+        Confusion matrix, as `confusion_counts` returns it.
+
+    Returns
+    -------
+    float
+        Balanced accuracy, from 0 to 1.
 
     Examples
     --------
@@ -166,6 +225,16 @@ def kappa(counts: Counts) -> float:
     with the same class frequencies. A row without a prediction agrees with no class.
     The result is NaN if $p_c = 1$: all rows have one class, which was always predicted.
 
+    Parameters
+    ----------
+    counts : array of shape (n_classes, n_classes + 1)
+        Confusion matrix, as `confusion_counts` returns it.
+
+    Returns
+    -------
+    float
+        Kappa.
+
     Examples
     --------
     >>> from rpnb.evaluate import confusion_counts, kappa
@@ -186,6 +255,18 @@ def kappa_temporal(accuracy: float, persistence: float) -> float:
     Learning 98, 2015), where p is the `accuracy` and $p_{per}$ the `persistence`: the
     share of rows with the same label as the previous row. It is negative if repeating
     the last label is better, and NaN if that is always correct.
+
+    Parameters
+    ----------
+    accuracy : float
+        Share of rows that were predicted correctly.
+    persistence : float
+        Share of rows with the same label as the previous row.
+
+    Returns
+    -------
+    float
+        Temporal kappa, at most 1.
 
     Examples
     --------
@@ -240,6 +321,15 @@ class CalibrationCurve(NamedTuple):
     learner lie on the diagonal. There is one entry for each tenth of probabilities with
     rows.
 
+    Attributes
+    ----------
+    confidence : array of shape (n_points,)
+        Mean probability of the predicted class.
+    accuracy : array of shape (n_points,)
+        Share of correct predictions.
+    rows : array of shape (n_points,)
+        Number of rows.
+
     Examples
     --------
     >>> from rpnb.baselines import GaussianNB
@@ -255,11 +345,8 @@ class CalibrationCurve(NamedTuple):
     """
 
     confidence: FloatArray
-    """mean probability of the predicted class"""
     accuracy: FloatArray
-    """share of correct predictions"""
     rows: FloatArray
-    """number of rows"""
 
     def frequent(self) -> BoolArray:
         """Return which points have enough rows to draw a line through them.

@@ -96,8 +96,9 @@ def prequential(
         "calibration_error", "coverage", "auc", "average_precision" and "best_f1". An
         `RPNBClassifier` or a `PooledClassifier` computes probabilities in the same
         pass, other learners row by row. "coverage" is the share of samples whose class
-        is in the 90 % prediction set, for learners that have such sets. "auc" is the
-        mean over the classes, each against the rest, from probabilities in narrow bins.
+        is in the 90 % prediction set of an `RPNBClassifier`; NaN for others. "auc" is
+        the mean over the classes, each against the rest, from probabilities in narrow
+        bins.
         "average_precision" and "best_f1", the F1 at the best threshold, are those of
         the rarer of two classes, or the mean over more than two.
     window : int, default=1000

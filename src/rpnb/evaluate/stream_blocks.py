@@ -143,8 +143,8 @@ def table_of(X: Any, y: Any, index: LabelIndex, start: int = 0) -> Block:
     table = _as_table(X)
     if table.shape[0] != len(labels):
         raise ValueError(
-            f"X has {table.shape[0]} rows and y has {len(labels)} labels: they must be "
-            "as many"
+            f"X has {table.shape[0]} rows and y has {len(labels)} labels: inconsistent "
+            "numbers of samples"
         )
     return Block(start, table, index.coded(labels))
 

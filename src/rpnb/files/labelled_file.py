@@ -448,6 +448,13 @@ class LabelledArrays:
     def chunks(self, rows: int, shuffle: int | None = None) -> Iterator[LabelledChunk]:
         """Yield all rows, `rows` at a time; the last chunk may have fewer.
 
+        Parameters
+        ----------
+        rows
+            Number of rows per chunk.
+        shuffle
+            Seed of a random order.
+
         Examples
         --------
         >>> import numpy as np

@@ -319,9 +319,8 @@ class StreamPipeline(WeightedStreamClassifier):
     def merge(self, other: Self, base: Self | None = None) -> Self:
         """Add what another pipeline has learned to this one.
 
-        Scales are merged exactly, to rounding; learners are merged by their own
-        `merge`. What they have learned from samples as scaled at the time is not
-        rescaled.
+        Scales are merged exactly, up to rounding, and learners by their own `merge`.
+        What learners have learned from scaled samples is not rescaled.
 
         Parameters
         ----------

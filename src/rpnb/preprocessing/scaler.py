@@ -445,6 +445,11 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     def from_json(cls, parameters: dict[str, Any]) -> Self:
         """Return a new, unfitted scaler with the parameters of `parameters_to_json`.
 
+        Parameters
+        ----------
+        parameters : dict
+            What `parameters_to_json` returned.
+
         Examples
         --------
         >>> from rpnb.preprocessing import RunningScaler

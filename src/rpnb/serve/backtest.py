@@ -296,7 +296,7 @@ def backtest(
         except EventError as error:
             raise LogError(
                 f"the log of model {name} cannot be replayed: {error}; `rpnb serve "
-                f"{folder} --check` says more"
+                f"{folder} --check` shows details"
             ) from error
 
 

@@ -120,23 +120,24 @@ def first_bad_row(
         where = where.format(before.count() + 1)
     finally:
         shown.unpersist()
-    return BadRowError(f"{where}: {_reason(first, columns, rules)}")
+    reason = _reason(first, columns, rules)
+    return BadRowError(f"{where}: {reason}; nothing was learned")
 
 
 def _reason(row: Any, columns: FrameColumns, rules: RowRules) -> str:
     """Return what is wrong with a row, and in which column."""
     if row.label is None or row.label != row.label:
-        return f"column {columns.label!r} has no label; nothing was learned"
+        return f"column {columns.label!r} has no label"
     if columns.weight is not None and not (
         row.weight is not None and ANY_WEIGHT[0] <= row.weight <= ANY_WEIGHT[1]
     ):
         return (
             f"column {columns.weight!r} must be a weight, finite, not negative and at "
-            f"most {ANY_WEIGHT[1]:.0e}, got {row.weight!r}; nothing was learned"
+            f"most {ANY_WEIGHT[1]:.0e}, got {row.weight!r}"
         )
     features = row.features
     if features is None:
-        return f"column {columns.features[0]!r} is missing; nothing was learned"
+        return f"column {columns.features[0]!r} is missing"
     indices: Any = None
     if columns.kind == "vector":
         indices = features["indices"] if features["type"] == 0 else None
@@ -145,10 +146,7 @@ def _reason(row: Any, columns: FrameColumns, rules: RowRules) -> str:
     else:
         width = len(features)
     if width != rules.p:
-        return (
-            f"column {columns.features[0]!r} has {width} features, not {rules.p}; "
-            "nothing was learned"
-        )
+        return f"column {columns.features[0]!r} has {width} features, not {rules.p}"
     for place, value in enumerate(features):
         missing = rules.allow_nan and value != value
         if value is None or not (abs(value) <= LARGEST or missing):
@@ -159,10 +157,7 @@ def _reason(row: Any, columns: FrameColumns, rules: RowRules) -> str:
                 else f"{columns.features[0]!r}, feature {number}"
             )
             if value is None:
-                return (
-                    f"column {name} is missing: impute or drop missing values first; "
-                    "nothing was learned"
-                )
+                return f"column {name} is missing: impute or drop missing values first"
             what, hint = why_bad(value)
-            return f"column {name} contains {what}: {hint}; nothing was learned"
+            return f"column {name} contains {what}: {hint}"
     return "the row cannot be learned"  # pragma: no cover - one of the reasons holds

@@ -33,6 +33,11 @@ def mean_and_variance(values: Sequence[float]) -> tuple[float | None, float | No
 
     The mean needs one value, the variance two.
 
+    Parameters
+    ----------
+    values : sequence of float
+        Numbers to average.
+
     Examples
     --------
     >>> mean_and_variance([1.0, 3.0])
@@ -119,6 +124,13 @@ def compare(
 def can_reject(permutations: int, level: float = LEVEL) -> bool:
     """Return whether a signed-rank test of this many differences can reject at all.
 
+    Parameters
+    ----------
+    permutations : int
+        Number of differences.
+    level : float, default=0.05
+        Significance level of the test.
+
     Examples
     --------
     >>> can_reject(5), can_reject(6)
@@ -131,6 +143,21 @@ def can_reject(permutations: int, level: float = LEVEL) -> bool:
 class Friedman:
     """The Friedman test of k methods on N datasets.
 
+    Attributes
+    ----------
+    ranks : mapping of str to float
+        Average rank of each method; 1 is best.
+    N : int
+        Number of datasets.
+    chi2, p_chi2 : float
+        Friedman's statistic without a correction for ties, and its p-value.
+    F, p_F : float
+        Iman and Davenport's statistic, which is less conservative, and its p-value.
+    critical_difference : float
+        Nemenyi's: methods whose average ranks are farther apart differ significantly.
+    level : float
+        Significance level of the critical difference.
+
     Examples
     --------
     >>> test = friedman({"A": [0.1, 0.2, 0.1], "B": [0.3, 0.4, 0.5]}, "low")
@@ -139,19 +166,13 @@ class Friedman:
     """
 
     ranks: Mapping[str, float]
-    """average rank of each method; 1 is best"""
     N: int
-    """number of datasets"""
     chi2: float
     p_chi2: float
-    """Friedman's statistic without a correction for ties, and its p-value"""
     F: float
     p_F: float
-    """Iman and Davenport's statistic, which is less conservative, and its p-value"""
     critical_difference: float
-    """Nemenyi's: methods whose average ranks are farther apart differ significantly"""
     level: float
-    """significance level of the critical difference"""
 
 
 def friedman(
@@ -204,6 +225,15 @@ def friedman(
 class Pair:
     """Comparison of two methods across datasets by the signed-rank test.
 
+    Attributes
+    ----------
+    first, second : str
+        Names of the methods.
+    wins, ties, losses : int
+        Number of datasets on which the first is better, equal and worse.
+    p, p_holm : float
+        p-value, and p-value corrected for the number of pairs.
+
     Examples
     --------
     >>> (pair,) = pairwise({"A": [0.1, 0.2, 0.1], "B": [0.3, 0.4, 0.5]}, "low")
@@ -214,12 +244,10 @@ class Pair:
     first: str
     second: str
     wins: int
-    """datasets on which the first is better"""
     ties: int
     losses: int
     p: float
     p_holm: float
-    """p-value corrected for the number of pairs"""
 
 
 def pairwise(means: Mapping[str, Sequence[float]], better: Better) -> list[Pair]:
@@ -271,6 +299,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     The i-th smallest of m is multiplied by m + 1 − i; none becomes smaller than one
     before it, nor larger than 1.
+
+    Parameters
+    ----------
+    p_values : sequence of float
+        p-values of all tests.
 
     Examples
     --------

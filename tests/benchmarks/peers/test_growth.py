@@ -1,10 +1,13 @@
 """How cost grows with each size, and the floor beside it."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from peers.floor import products
 from peers.growth import Point, Sizes, measure_growth, panels, table
+from rpnb.core.kernels.arrays import FloatArray
 
 
 def test_one_size_varies_at_a_time() -> None:
@@ -45,5 +48,18 @@ def test_the_table_has_both_exponents_and_the_range_of_ratios() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 1024, 1500])
-def test_the_floor_covers_all_rows_in_blocks(n: int) -> None:
+def test_the_floor_covers_all_rows_in_blocks(
+    n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: Counter[tuple[int, ...]] = Counter()
+    matmul = np.matmul
+
+    def counting(left: FloatArray, right: FloatArray, out: FloatArray) -> FloatArray:
+        rows[right.shape] += len(left)
+        product: FloatArray = matmul(left, right, out=out)
+        return product
+
+    monkeypatch.setattr(np, "matmul", counting)
     products(np.ones((n, 3)), 2, 4)()
+    # One projection to 4 times 3 columns, and two products with those of 2 classes.
+    assert rows == {(3, 12): n, (12, 2): 2 * n}

@@ -29,7 +29,7 @@ MERGEABLE = [name for name, member in MEMBERS.items() if member.MERGEABLE]
 # Members of counts only: a mini-batch gives the same bits as its rows one by one.
 COUNTS = ["binned_bayes", "transitions"]
 NOTHING = np.zeros((0, 0))
-NO_LABELS, NO_WEIGHT = np.zeros(0, np.int64), np.zeros(0)
+NO_LABELS = np.zeros(0, np.int64)
 FIRST, MOST, M, P = 260, 500, 3, 4
 
 

@@ -54,7 +54,7 @@ BAD_LABELS: dict[str, tuple[Any, str]] = {
     "integers on either side of 64 bits": ([2**63, -1] * 20, "beyond 64 bits"),
     "two columns": (np.ones((40, 2)), r"y should be a 1d array, got .* \(40, 2\)"),
     "a number": (3, "y should be a 1d array, got an array of shape"),
-    "too few": (y[:39], "X has 40 rows and y has 39 labels: they must be as many"),
+    "too few": (y[:39], "X has 40 rows and y has 39 labels: inconsistent numbers"),
     "too many": ([*y, 1], "X has 40 rows and y has 41 labels"),
     "none at all": ([], "X has 40 rows and y has 0 labels"),
 }

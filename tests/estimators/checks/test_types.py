@@ -22,7 +22,7 @@ MASK[3, 1] = True
     ],
     ids=["masked", "huge objects", "huge list"],
 )
-def test_rows(rows: Any, message: str) -> None:
+def test_rows_of_unusable_types_are_refused(rows: Any, message: str) -> None:
     refuses(lambda model: model.partial_fit(rows, y), message)
 
 
@@ -38,7 +38,7 @@ def test_rows(rows: Any, message: str) -> None:
         ([HUGE, 1] * 20, "y holds numbers beyond 64 bits"),
     ],
 )
-def test_labels(labels: Any, message: str) -> None:
+def test_labels_of_unusable_types_are_refused(labels: Any, message: str) -> None:
     refuses(lambda model: model.fit(X, labels), message)
 
 
@@ -52,7 +52,7 @@ def test_text_in_a_list_is_what_it_is_in_an_array() -> None:
 @pytest.mark.parametrize(
     "weight", [[HUGE] * 40, np.ma.masked_array(np.ones(40), MASK[:, 1])]
 )
-def test_weights(weight: Any) -> None:
+def test_weights_of_unusable_types_are_refused(weight: Any) -> None:
     refuses(
         lambda model: model.fit(X, y, sample_weight=weight),
         r"sample_weight (must hold real numbers|contains a masked value \(row 3\))",
@@ -66,6 +66,6 @@ def test_an_array_with_an_empty_mask_is_an_array() -> None:
 
 
 @pytest.mark.parametrize("name", ["prior_mean", "prior_weight", "temperature"])
-def test_parameters(name: str) -> None:
+def test_parameters_of_unusable_types_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} must be a finite number"):
         small(**{name: HUGE}).fit(X, y).predict_proba(X)

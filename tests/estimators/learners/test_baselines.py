@@ -70,7 +70,7 @@ def test_a_third_class_is_refused_and_changes_nothing(name: str) -> None:
     X, y = stream_for(name)
     model = make(name).fit(X, y)
     before = copy.deepcopy(model)
-    with pytest.raises(ValueError, match="cannot take in another"):
+    with pytest.raises(ValueError, match="cannot add another"):
         model.partial_fit(X[:1], [7])
     assert_same(model, before)
     assert_array_equal(model.classes_, [0, 1])

@@ -77,7 +77,7 @@ def test_too_few_labels_give_no_forecast() -> None:
     few = forecast.expected(c[2000:3000])
     assert (few.low, few.high, few.known) == (0.0, 1.0, False)
     assert str(few) == (
-        "expected error unknown: too few labels have come (2,000 of about 5,250)"
+        "expected error unknown: too few labels have arrived (2,000 of about 5,250)"
     )
     forecast.add_labelled(c[2000:8000], wrong[2000:8000])
     usual = forecast.expected(c[8000:])

@@ -275,8 +275,8 @@ def _add_results(group: "argparse._ArgumentGroup", stream: bool) -> None:
         metavar="NAME",
         help="more columns in the table: accuracy, error, macro_f1, "
         "balanced_accuracy, kappa, kappa_temporal; for learners with probabilities "
-        "also log_loss, brier, calibration_error, coverage, auc, average_precision, "
-        "best_f1",
+        "also log_loss, brier, calibration_error, auc, average_precision, best_f1; for "
+        "RPNB also coverage",
     )
     group.add_argument(
         "--predictions",

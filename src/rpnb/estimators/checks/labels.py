@@ -110,8 +110,8 @@ def _as_int64(labels: LabelArray) -> LabelArray:
     for label in (labels.max(), labels.min()):
         if not -(2**63) <= int(label) < 2**63:
             raise ValueError(
-                f"the label {label} is too large to stand beside labels of another "
-                "type: integer labels must fit into 64 bits with a sign"
+                f"the label {label} is too large to be combined with labels of another "
+                "type: it must fit into a signed 64-bit integer"
             )
     return labels.astype(np.int64)
 

@@ -86,8 +86,8 @@ class DriftAware(WeightedStreamClassifier):
     Attributes
     ----------
     drifts_ : list of int
-        Indices of the samples at which alarms were given, counted from 0 since learning
-        began. Samples of weight 0 are not counted.
+        Indices of the samples at which alarms were raised, counted from 0 since
+        learning began. Samples of weight 0 are not counted.
     learner_ : classifier
         A copy of the learner in its current state.
     classes_ : ndarray of shape (n_classes,)
@@ -158,7 +158,7 @@ class DriftAware(WeightedStreamClassifier):
 
     @property
     def drifts_(self) -> list[int]:
-        """Indices of the samples at which alarms were given, counted from 0.
+        """Indices of the samples at which alarms were raised, counted from 0.
 
         Examples
         --------

@@ -21,7 +21,7 @@ from rpnb.estimators.checks.costs import Costs, check_costs, least_costly
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.frozen.onnx_graph import write_onnx
-from rpnb.estimators.notebook import with_facts
+from rpnb.estimators.notebook import bundle_with_facts, with_facts
 from rpnb.estimators.posteriors import decisions, log_posteriors
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
@@ -266,10 +266,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return with_facts(self, super()._repr_html_inner())
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
-        if "text/html" in bundle:  # scikit-learn may be configured to show text only
-            bundle["text/html"] = with_facts(self, bundle["text/html"])
-        return bundle
+        return bundle_with_facts(self, super()._repr_mimebundle_(**options))
 
     def _scores(self, X: Any) -> FloatArray:
         """Check X and return the score of each class for each row (n, M)."""

@@ -168,8 +168,8 @@ def _as_tensor(classes: LabelArray) -> LabelArray:
     if classes.dtype.kind in "iu":
         if int(classes.max()) >= 2**63:
             raise ValueError(
-                f"the label {classes.max()} is too large for ONNX: integer labels must "
-                "fit into 64 bits with a sign"
+                f"the label {classes.max()} is too large for ONNX: it must fit into a "
+                "signed 64-bit integer"
             )
         return classes.astype(np.int64)
     if classes.dtype.kind in "UO":

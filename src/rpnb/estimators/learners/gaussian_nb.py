@@ -123,7 +123,7 @@ class GaussianNB(WeightedStreamClassifier):
     def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Remove learned samples from the statistics.
 
-        The model is then as if it had never seen them, to rounding. Classes stay
+        The model is then as if it had never seen them, up to rounding. Classes stay
         known.
 
         Parameters
@@ -179,9 +179,9 @@ class GaussianNB(WeightedStreamClassifier):
     ) -> Explanation:
         """Explain predictions: the contribution of each feature to a class's score.
 
-        Contributions are exact Shapley values in closed form. They add up, to
-        rounding, to the difference between the score of the sample and that of the
-        background. The explained score is that of one class minus that of another,
+        Contributions are exact Shapley values in closed form. Up to rounding, they add
+        up to the difference between the score of the sample and that of the background.
+        The explained score is that of one class minus that of another,
         before it is turned into a probability.
 
         Parameters

@@ -140,7 +140,7 @@ class LinearLearner(Learner[LinearModel]):
             if state.rule.two_class:
                 raise ValueError(
                     f"{type(self.given).__name__} was started with two classes and "
-                    f"cannot take in another: {classes.tolist()}; "
+                    f"cannot add another: {classes.tolist()}; "
                     + self._how_to_start_with_more()
                 )
             return

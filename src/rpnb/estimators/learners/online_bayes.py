@@ -111,7 +111,7 @@ class OnlineBayes(WeightedStreamClassifier):
     def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Remove learned samples from the statistics.
 
-        The model is then as if it had never seen them, to rounding, which grows with
+        The model is then as if it had never seen them, up to rounding, which grows with
         the spread of the features. With update="mistakes" the samples must be ones that
         changed the model. Classes stay known.
 

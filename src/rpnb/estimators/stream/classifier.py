@@ -34,7 +34,7 @@ from rpnb.estimators.checks.labels import (
 from rpnb.estimators.checks.parameters import check_integer, check_real
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.checks.spread import warn_of_spread
-from rpnb.estimators.notebook import with_facts
+from rpnb.estimators.notebook import bundle_with_facts, with_facts
 from rpnb.estimators.saving.estimator import parameters_to_json, write_estimator
 from rpnb.estimators.saving.files import ModelSource
 from rpnb.estimators.saving.fitted import load_model, saved_model
@@ -1172,7 +1172,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         Parameters
         ----------
         path : str, path or binary file
-            File to write. An open file is written to from its present position.
+            File to write. An open file is written from its current position on.
         key : bytes, optional
             Secret of at least 16 bytes with which to sign the file (HMAC-SHA-256):
             whoever has it can verify, by `load` with the same key, that the file was
@@ -1259,10 +1259,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         return with_facts(self, super()._repr_html_inner())
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
-        if "text/html" in bundle:  # scikit-learn may be configured to show text only
-            bundle["text/html"] = with_facts(self, bundle["text/html"])
-        return bundle
+        return bundle_with_facts(self, super()._repr_mimebundle_(**options))
 
 
 def _require_probabilities(model: Any) -> None:

@@ -48,8 +48,8 @@ def check_labelled_rows(
     labels = y if isinstance(y, CodedLabels) else as_labels(y)
     if len(labels) != rows.shape[0]:
         raise ValueError(
-            f"X has {rows.shape[0]} rows and y has {len(labels)} labels: they must be "
-            "as many (inconsistent numbers of samples)"
+            f"X has {rows.shape[0]} rows and y has {len(labels)} labels: inconsistent "
+            "numbers of samples"
         )
     if sample_weight is None:
         return LabelledRows(rows, labels, _EQUAL_WEIGHTS)

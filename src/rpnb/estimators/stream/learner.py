@@ -270,7 +270,7 @@ class Learner(ABC, Generic[State]):
         """Raise an error if the learner cannot learn from statistics of blocks."""
         raise TypeError(
             f"{type(self.given).__name__} learns row by row: what it learns from parts "
-            "of a mini-batch does not add up, so the parts cannot be shared out. "
+            "of a mini-batch does not add up, so the parts cannot be distributed. "
             f"{LEARNERS_OF_BLOCKS}"
         )
 

@@ -193,8 +193,8 @@ class WeightedStreamClassifier(StreamClassifier):
         if not weight.all():
             row = int(np.argmin(weight))
             raise ValueError(
-                f"sample_weight must be above 0 here, got 0 in row {row}: rows that "
-                "are not to be learned are for predict"
+                f"sample_weight must be above 0 here, got 0 in row {row}: use predict "
+                "for rows that should not be learned"
             )
         if costs is not None:
             labels, P = self._decided_then_learned(X, y, classes, costs, weight)

@@ -55,6 +55,19 @@ class Contributions(NamedTuple):
 class Waterfall(NamedTuple):
     """Steps from the score of the background to the score of a sample.
 
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the steps: features, the most important first, then all others.
+    values : array of shape (n_steps,)
+        What each step adds to the score.
+    before : array of shape (n_steps,)
+        Score before each step.
+    base : float
+        Score of the background, where the first step begins.
+    score : float
+        Score of the sample, where the last step ends.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -67,15 +80,10 @@ class Waterfall(NamedTuple):
     """
 
     names: tuple[str, ...]
-    """names of the steps: features, the most important first, then all others"""
     values: FloatArray
-    """what each adds to the score"""
     before: FloatArray
-    """the score before each step"""
     base: float
-    """the score of the background, where the first step begins"""
     score: float
-    """the score of the sample, where the last step ends"""
 
 
 def score_text(value: float, *, signed: bool = False) -> str:

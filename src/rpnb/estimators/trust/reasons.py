@@ -52,6 +52,27 @@ class QuadraticScores(NamedTuple):
 class Explanation(NamedTuple):
     """Why each sample was assigned one class rather than another.
 
+    Attributes
+    ----------
+    values : array of shape (n_samples, n_features)
+        Contribution of each feature to the score; sparse if the samples were.
+    base : array of shape (n_samples,)
+        Score of the background.
+    score : array of shape (n_samples,)
+        Score that is explained: base plus the sum of the values.
+    labels : array of shape (n_samples,)
+        Class that is explained.
+    against : array of shape (n_samples,)
+        Class whose score is subtracted.
+    names : sequence of str
+        Names of the features; x1, x2, … if they have none.
+    errors : array of shape (n_samples, n_features) or None
+        Standard errors of the values, in the same form; None if all are exact.
+    members : array of shape (n_samples, n_members) or None
+        Contribution of each member of a `PooledClassifier` to the score.
+    member_names : tuple of str
+        Names of the members; the last is "constants".
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -63,26 +84,14 @@ class Explanation(NamedTuple):
     """
 
     values: Any
-    """(n_samples, n_features) contribution of each feature to the score; sparse if the
-    samples were"""
     base: FloatArray
-    """(n_samples,) the score of the background"""
     score: FloatArray
-    """(n_samples,) the score that is explained: base plus the sum of the values"""
     labels: LabelArray
-    """(n_samples,) the class that is explained"""
     against: LabelArray
-    """(n_samples,) the class whose score is subtracted"""
     names: NDArray[Any] | Sequence[str]
-    """(n_features,) names of the features, or x1, x2, …"""
     errors: Any = None
-    """(n_samples, n_features) standard errors of the values, in the same form; None if
-    all are exact"""
     members: FloatArray | None = None
-    """(n_samples, n_members) contribution of each member of a `PooledClassifier` to the
-    score"""
     member_names: tuple[str, ...] = ()
-    """(n_members,) names of the members; the last is "constants" """
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks: the features of a row, or a line for each."""

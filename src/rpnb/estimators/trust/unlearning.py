@@ -85,7 +85,7 @@ def moments_without(moments: Moments, part: Moments, classes: LabelArray) -> Mom
         m = int(heavy[0])
         raise ValueError(
             f"rows of class {classes[m]!r} cannot be unlearned: they weigh "
-            f"{part.weight[m]:g}, and the rows learned of it only "
+            f"{part.weight[m]:g}, but the learned rows of this class only "
             f"{moments.weight[m]:g}"
         )
     if strange.shape[0] > 0:

@@ -192,7 +192,7 @@ class ErrorForecast:
     >>> bool(found.low <= wrong[7000:].mean() <= found.high)
     True
     >>> forecast.expected(confidence).reason
-    'too few labels have come (7,000 of about 10,250)'
+    'too few labels have arrived (7,000 of about 10,250)'
     """
 
     def __init__(self, history: int = 20_000) -> None:
@@ -282,9 +282,8 @@ class ErrorForecast:
         reason = None
         if m < FEWEST:
             needed = FIRST + int(FEWEST) * width
-            reason = (
-                f"too few labels have come ({len(self._cells):,} of about {needed:,})"
-            )
+            kept = len(self._cells)
+            reason = f"too few labels have arrived ({kept:,} of about {needed:,})"
         elif outside > MOST_OUTSIDE:
             reason = "the inputs are unlike those with labels"
         if reason is not None:
@@ -362,7 +361,7 @@ def half_width(
     seen *= max(1.0 / ((1.0 - coverage) * (m + 1.0)), 1.0)
     t = float(stdtrit(m, 0.5 + coverage / 2.0))
     spread = float(np.sqrt(np.mean(residuals**2)))
-    # With more rows than a window has, drift goes on like a random walk.
+    # With more rows than a window has, drift continues like a random walk.
     longer = max(waiting / width, 1.0) ** 0.5
     normal = float(ndtri(0.5 + coverage / 2.0))
     chance = normal * (expected * (1.0 - expected) / waiting) ** 0.5

@@ -227,6 +227,11 @@ class PriorCorrection:
     def from_json(cls, saved: dict[str, Any]) -> "PriorCorrection":
         """Return the correction whose state `to_json` returned.
 
+        Parameters
+        ----------
+        saved : dict
+            What `to_json` returned.
+
         Examples
         --------
         >>> from rpnb.evaluate.waiting import PriorCorrection

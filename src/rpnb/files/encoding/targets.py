@@ -111,7 +111,7 @@ class Targets:
                 )
         self._check_kind("integers", rows)
         if labels.dtype == np.uint64 and labels.max(initial=0) >= 2**63:
-            self._refuse(rows, labels >= 2**63, "a label beyond 64 bits with a sign")
+            self._refuse(rows, labels >= 2**63, "a label beyond signed 64-bit integers")
         labels = labels.astype(np.int64, copy=False)
         return self._check_count(self.labels.of(labels), rows)
 

@@ -207,7 +207,7 @@ def _refuse_columns(name: str, head: bytes) -> None:
     else:
         return
     raise FileError(
-        f"{name}: {shape}, but rpnb reads one object per row, on a line of its own, or "
+        f"{name}: {shape}, but rpnb reads one object per row, on its own line, or "
         "an array of such objects; pandas writes them with df.to_json(path, "
         "orient='records')"
     )

@@ -17,8 +17,7 @@ def x_axis(
     for value in values:
         x = scale(value)
         yield Line(((x, top), (x, bottom)), "grid")
-        text = number(value).replace("-", "\N{MINUS SIGN}")
-        yield Label(x, bottom + 15.0, text, "muted", "middle", 12.0)
+        yield Label(x, bottom + 15.0, number(value), "muted", "middle", 12.0)
     yield Line(((scale.start, bottom), (scale.end, bottom)), "muted")
     middle = (scale.start + scale.end) / 2
     yield Label(middle, bottom + 32.0, unit, "muted", "middle", 12.0)

@@ -13,6 +13,7 @@ from rpnb.report.charts.drawing import (
     Scale,
     box,
     text_width,
+    with_minus,
 )
 from rpnb.report.charts.palette import style
 
@@ -91,10 +92,9 @@ def _far_note(
 ) -> Label:
     """Return the name of the only far dataset on a side, or how many there are."""
     x, deviation = far[-1]
-    text = f"{deviation.name} {deviation.z:+.1f}"
-    if len(far) > 1:
-        text = f"{len(far)} datasets to {deviation.z:+.0f}"
-    text = text.replace("-", "\N{MINUS SIGN}", 1) if side < 0 else text
+    alone = len(far) == 1
+    z = with_minus(f"{deviation.z:+.1f}" if alone else f"{deviation.z:+.0f}")
+    text = f"{deviation.name if alone else f'{len(far)} datasets to'} {z}"
     half = text_width(text, 11.5) / 2
     # Clear of the dots at the end of the axis.
     edge = 8.0 if len(far) > 1 else 0.0

@@ -176,10 +176,18 @@ def ceiling(value: float, about: int = 5) -> float:
 
 
 def number(value: float) -> str:
-    """Return a number for an axis, with commas at thousands and no trailing zeros."""
-    if value == round(value):
-        return f"{value:,.0f}"
-    return f"{value:.6f}".rstrip("0")
+    """Return a number for an axis, with commas at thousands and no trailing zeros.
+
+    >>> number(12000.0), number(-0.25)
+    ('12,000', '\N{MINUS SIGN}0.25')
+    """
+    text = f"{value:,.0f}" if value == round(value) else f"{value:.6f}".rstrip("0")
+    return with_minus(text)
+
+
+def with_minus(text: str) -> str:
+    """Return a formatted number with a minus sign in place of the hyphen."""
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def text_width(text: str, size: float) -> float:

@@ -33,7 +33,7 @@ class MemoryBudget:
             if more > 0 and self.used + more > self.total:
                 raise ApiError(
                     *(503, "memory"),
-                    "concurrent requests use all memory that they may: max_memory is "
+                    "concurrent requests use all the memory allowed: max_memory is "
                     f"{self.total:g}",
                 )
             self.used += more
