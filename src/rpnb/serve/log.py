@@ -32,7 +32,7 @@ from rpnb.serve.label_rules import Label
 
 FILE = "log.sqlite"
 #: Version of the tables.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _APPLICATION_ID = 0x52504E42  # "RPNB"
 _CACHE_KB = 32 * 1024
 _CHECKPOINT_PAGES = 4000

@@ -290,7 +290,7 @@ def first_figures(state: SavedState) -> str:
     Predictions of rows that wait are left out: the serving learner answers those.
     """
     found = json.loads(state.scores)
-    for name in ("pending", "seen", "comparison"):
+    for name in ("pending", "mix", "seen", "comparison"):
         found.pop(name, None)
     return json.dumps(found)
 
