@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -131,9 +131,25 @@ def figures(of: dict[str, Any]) -> dict[str, Any]:
     return {key: of[key] for key in ("learned", "scored", "error", "window_error")}
 
 
-def test_challengers_and_backtests_correct_like_the_serving_model(start: Start) -> None:
+Asked: TypeAlias = list[tuple[list[str], int]]
+
+
+def predict_and_label(client: Client, name: str, begin: int, asked: Asked) -> None:
+    """Predict the next rows of the stream, and label earlier ones, but not all."""
     X, y = stream(3000)
     labels = [CLASSES[each] for each in y]
+    rows = slice(begin, begin + STEP)
+    if begin < 500:
+        client.learn(name, X[rows], labels[rows])
+        return
+    ids = client.predict(name, X[rows], remember=True).ids
+    asked.append((ids or [], begin))
+    if len(asked) * STEP > LATE:
+        ids, first = asked.pop(0)
+        client.label(name, ids[2:], labels[first + 2 : first + STEP])
+
+
+def test_challengers_and_backtests_correct_like_the_serving_model(start: Start) -> None:
     server = start("--snapshot-rows", "400")
     client = Client(server.address)
     kind: dict[str, Any] = {"features": 2, "classes": CLASSES}
@@ -141,19 +157,10 @@ def test_challengers_and_backtests_correct_like_the_serving_model(start: Start) 
     client.create("plain", "GaussianNB", **kind)
     client.challenge("mixed", "same", "GaussianNB")
     client.challenge("mixed", "unsure", "AROW")  # without probabilities
-    waiting: dict[str, list[tuple[list[str], int]]] = {"mixed": [], "plain": []}
+    waiting: dict[str, Asked] = {"mixed": [], "plain": []}
     for begin in range(0, 3000, STEP):
-        rows = slice(begin, begin + STEP)
         for name, asked in waiting.items():
-            if begin < 500:
-                client.learn(name, X[rows], labels[rows])
-                continue
-            # The labels of two rows never come.
-            ids = client.predict(name, X[rows], remember=True).ids
-            asked.append((ids or [], begin))
-            if len(asked) * STEP > LATE:
-                ids, first = asked.pop(0)
-                client.label(name, ids[2:], labels[first + 2 : first + STEP])
+            predict_and_label(client, name, begin, asked)
         if begin in (1500, 2200):
             caught_up(client, "mixed")
             client.close()
@@ -188,3 +195,33 @@ def test_challengers_and_backtests_correct_like_the_serving_model(start: Start) 
     client.close()
     server.stop()
     assert all(sound for sound, _ in check(server.folder))
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_rows_that_are_gone_leave_challengers_sound(
+    start: Start, dropped: bool
+) -> None:
+    options = ["--max-waiting", "160"] if dropped else []
+    server = start("--snapshot-rows", "200", *options)
+    with Client(server.address) as client:
+        kind: dict[str, Any] = {"features": 2, "classes": CLASSES}
+        client.create("mixed", "GaussianNB", **kind, correct_class_mix=True)
+        client.challenge("mixed", "same", "GaussianNB")
+        asked: Asked = []
+        for begin in range(0, 3000, STEP):
+            predict_and_label(client, "mixed", begin, asked)
+            if begin == 1800:
+                labelled = asked[-1][0]
+            if begin == 2000 and not dropped:
+                caught_up(client, "mixed")
+                rows = [*labelled[2:22], *asked.pop()[0]]
+                assert client.forget("mixed", rows) == ["forgotten"] * 70
+        found = caught_up(client, "mixed")["challengers"][0]
+        expired = client.model("mixed")["expired"]
+        spec = ModelSpec("GaussianNB", {}, 2, None, tuple(CLASSES))
+        specs = {"same": replace(spec, correct_class_mix=True)}
+        again = backtest(server.folder, "mixed", specs).learners[1]
+        assert (expired > 0) is dropped
+        assert (figures(found) == figures(again.scores.summary())) is not dropped
+    server.stop()
+    assert [line for sound, line in check(server.folder) if not sound] == []

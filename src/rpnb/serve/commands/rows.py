@@ -16,6 +16,7 @@ from rpnb.serve.label_rules import Label
 from rpnb.serve.limits import ApiError, invalid, unavailable
 from rpnb.serve.log import (
     LabelledEvent,
+    delete_snapshots,
     pack_checked,
     pack_row,
     pack_rows,
@@ -261,15 +262,18 @@ class Forget(Command):
         group.flush()
         results: list[str] = []
         labelled: dict[int, set[int]] = {}
+        positions: list[int] = []
         waiting = 0
         for each in self.ids:
             found = group.connection.execute(
-                "SELECT seq, event FROM rows WHERE model=? AND id=?", (model.id, each)
+                "SELECT seq, event, after FROM rows WHERE model=? AND id=?",
+                (model.id, each),
             ).fetchone()
             results.append("unknown" if found is None else "forgotten")
             if found is None:
                 continue
-            seq, event = found
+            seq, event, position = found
+            positions.append(position)
             if event is None:
                 waiting += 1
             else:
@@ -285,6 +289,11 @@ class Forget(Command):
             )
         if labelled:
             remove_labels(group.connection, model.id, labelled)
+        # The class mix of challengers includes rows from their arrival on.
+        mixed = model.mix is not None and not model.history.only_one and positions
+        if mixed:
+            delete_snapshots(group.connection, model.id, min(positions))
+        if labelled or mixed:
             group.replays[model.id] = model
         totals = {name: results.count(name) for name in ("forgotten", "unknown")}
         return {"results": results, **totals}
