@@ -289,11 +289,11 @@ class Forget(Command):
             )
         if labelled:
             remove_labels(group.connection, model.id, labelled)
-        # The class mix of challengers includes rows from their arrival on.
-        mixed = model.mix is not None and not model.history.only_one and positions
-        if mixed:
+        # Challengers guess a row, and count it for the class mix, when it arrives.
+        guessed = positions and not model.history.only_one
+        if guessed:
             delete_snapshots(group.connection, model.id, min(positions))
-        if labelled or mixed:
+        if labelled or guessed:
             group.replays[model.id] = model
         totals = {name: results.count(name) for name in ("forgotten", "unknown")}
         return {"results": results, **totals}
