@@ -69,6 +69,9 @@ class ServerProcess:
                     break
         else:
             too_late.cancel()
+            # Otherwise a later test would warn of it.
+            self.process.wait()
+            self.process.stderr.close()
             raise RuntimeError(f"the server did not start:\n{self.text}")
         self.address: str = self.lines[-1]["address"]
         self.port = int(self.address.rpartition(":")[2])
@@ -99,7 +102,7 @@ class ServerProcess:
         """Ask it to stop; return the seconds that it took."""
         started = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(30)
+        self.process.wait(_PATIENCE)
         self._close()
         return time.monotonic() - started
 

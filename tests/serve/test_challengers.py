@@ -314,6 +314,38 @@ def test_what_is_forgotten_is_forgotten_by_all(start: Start) -> None:
         assert client.download("m") == promoted
 
 
+def test_a_forgotten_row_leaves_no_guess(start: Start) -> None:
+    server = start("--snapshot-rows", "20")
+    with Client(server.address) as client:
+        client.create("m", "GaussianNB", features=4, classes=CLASSES)
+        client.challenge("m", "other", "GaussianNB")
+        life = Life(client, "m")
+        life.go_on(2)
+        X, _ = clusters(2, seed=5)
+        client.predict("m", X, remember=True, ids=["x", "y"])
+        with sqlite3.connect(server.folder / "log.sqlite") as log:
+            ((seq,),) = log.execute("SELECT seq FROM rows WHERE id='x'").fetchall()
+        log.close()
+        life.go_on(4)
+        caught_up(client, "m")
+        wait_until(lambda: seq in guessed(server), "a snapshot has the guess")
+        assert client.forget("m", ["x"]) == ["forgotten"]
+        life.go_on(4)
+        caught_up(client, "m")
+    server.stop()
+    assert seq not in guessed(server)
+    assert seq + 1 in guessed(server)
+    all_sound(server)
+
+
+def guessed(server: ServerProcess) -> set[int]:
+    """Return the numbers of the rows whose guesses are in snapshots."""
+    with closing(open_log(server.folder, read_only=True)) as log:
+        texts = log.execute("SELECT scores FROM snapshots").fetchall()
+    kept = [json.loads(text).get("pending", ()) for (text,) in texts]
+    return {int(guess[0]) for guesses in kept for guess in guesses}
+
+
 def test_old_events_are_deleted_once_no_learner_needs_them(start: Start) -> None:
     server = start("--snapshot-rows", "40")
     with Client(server.address) as client:

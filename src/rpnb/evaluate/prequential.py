@@ -12,6 +12,7 @@ from rpnb.estimators.checks.parameters import check_choice, check_integer, check
 from rpnb.evaluate.arrival_times import ArrivalTimes
 from rpnb.evaluate.confusion import Confusion
 from rpnb.evaluate.drivers.selection import (
+    can_be_corrected,
     check_learner,
     drive,
     drive_references,
@@ -54,6 +55,7 @@ def prequential(
     leftover: Literal["learn", "drop"] = "learn",
     budget: float | None = None,
     labels: Literal["known", "late"] = "known",
+    correct_class_mix: bool = False,
     references: bool = True,
     keep_answers: bool = False,
     progress: bool = False,
@@ -140,6 +142,11 @@ optional
         the expected error of the predictions, and alarms about inputs, predicted
         classes and errors, with what changed. Needs `delay` or `arrival`, and learners
         with probabilities.
+    correct_class_mix : bool, default=False
+        Whether to correct probabilities and predictions for a class mix that changes
+        before labels arrive, as `rpnb.evaluate.waiting.PriorCorrection` does, where
+        that has lowered the log-loss on the labels so far. Needs `labels="late"`, and
+        learners of rpnb or scikit-learn with probabilities.
     references : bool, default=True
         Whether to evaluate the references "majority class" and "same as last" too.
     keep_answers : bool, default=False
@@ -190,6 +197,8 @@ optional
     watched = labels == "late"
     if watched:
         _check_late(times, given)
+    if correct_class_mix:
+        _check_class_mix(labels, given)
     declared = None if classes is None else np.unique(as_labels(classes, "classes"))
     index = LabelIndex()
     table = None if y is None else table_of(stream, y, index)
@@ -210,6 +219,7 @@ optional
             batch_size=batch_size,
             late=late,
             budget=budget,
+            correct_class_mix=correct_class_mix,
         )
         for name, model in given.items()
     }
@@ -266,6 +276,18 @@ def _check_late(times: ArrivalTimes, models: Mapping[str, Any]) -> None:
     if not any(map(has_probabilities, models.values())):
         raise ValueError(
             f"labels='late' needs a learner with probabilities, got {', '.join(models)}"
+        )
+
+
+def _check_class_mix(labels: str, models: Mapping[str, Any]) -> None:
+    """Check that labels are late, and that the class mix of all can be corrected."""
+    if labels != "late":
+        raise ValueError("correct_class_mix=True needs labels='late'")
+    others = [name for name, model in models.items() if not can_be_corrected(model)]
+    if others:
+        raise ValueError(
+            "correct_class_mix=True needs learners of rpnb or scikit-learn with "
+            f"probabilities, got {', '.join(others)}"
         )
 
 

@@ -16,12 +16,10 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.serve.comparison import Comparison
-from rpnb.serve.guesses import Guess
 from rpnb.serve.label_rules import Label
 from rpnb.serve.log import ROW, LabelledEvent, checksum_of, read_events, sound_row
 from rpnb.serve.served_model import (
     ObservedAnswer,
-    PredictedLabels,
     ScoredEvent,
     ServedModel,
 )
@@ -164,23 +162,7 @@ def predict_as_challenger(model: ServedModel, rows: ArrivedRows) -> None:
     """Predict rows that another learner answers, and keep the predictions."""
     with model.turn():
         found = model.predict_locked(rows.X, confidence=True, probabilities=True)
-    keep_guesses(model, [each.seq for each in rows.rows], found)
-
-
-def keep_guesses(
-    model: ServedModel, rows: Sequence[int], found: PredictedLabels
-) -> None:
-    """Keep a challenger's predictions of rows until their labels arrive."""
-    nothing: list[bytes | None] = [None] * len(rows)
-    guesses = zip(
-        found.labels,
-        found.confidence,
-        found.packed_probabilities() or nothing,
-        found.scores or nothing,
-        strict=True,
-    )
-    for seq, guess in zip(rows, guesses, strict=True):
-        model.pending.add(seq, Guess(*guess))
+    model.keep_guesses([each.seq for each in rows.rows], found)
 
 
 def _compare(

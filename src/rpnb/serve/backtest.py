@@ -19,7 +19,7 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.evaluate.confusion import log_losses
 from rpnb.evaluate.differences import Difference, Loss, difference_of
 from rpnb.evaluate.metrics import kappa
-from rpnb.serve.arrivals import ArrivedRows, keep_guesses, read_arrivals
+from rpnb.serve.arrivals import ArrivedRows, read_arrivals
 from rpnb.serve.comparison import errors_of
 from rpnb.serve.label_rules import Label
 from rpnb.serve.log import (
@@ -139,20 +139,17 @@ class _Run:
         """Predict rows whose labels arrive later."""
         found = self.model.predict_locked(rows.X, confidence=True, probabilities=True)
         own, history = self.model.contender, self.model.history
-        numbers = [row.seq for row in rows.rows]
-        packed: Sequence[bytes | None] = found.packed_probabilities() or [None] * len(
-            numbers
-        )
-        guesses = zip(found.labels, packed, strict=True)
-        self.guesses.update(zip(numbers, guesses, strict=True))
-        beside = [
-            i
-            for i, row in enumerate(rows.rows)
-            if row.contender != own
-            and (not self.serving or history.serving_at(row.after) != own)
-        ]
-        for i in beside:
-            keep_guesses(self.model, numbers[i : i + 1], found.part(i, i + 1))
+        nothing: list[bytes | None] = [None] * len(rows.rows)
+        packed = found.packed_probabilities() or nothing
+        for i, row in enumerate(rows.rows):
+            label, proba = found.labels[i], packed[i]
+            if row.contender != own and (
+                not self.serving or history.serving_at(row.after) != own
+            ):
+                (guess,) = self.model.keep_guesses([row.seq], found.part(i, i + 1))
+                label, proba = guess.label, guess.proba
+            if row.labelled:
+                self.guesses[row.seq] = label, proba
 
     def apply(self, events: list[LabelledEvent]) -> None:
         """Learn the rows of events."""
@@ -163,12 +160,15 @@ class _Run:
         self.predicted += predicted
         if event.kind == "labels":
             truth = np.full(len(predicted), np.nan)
-            pairs = zip(event.rows or (), event.labels, strict=True)
-            for i, (seq, label) in enumerate(pairs):
+            corrects = self.serving and self.model.spec.correct_class_mix
+            rows = zip(
+                event.rows or (), event.contenders or (), event.labels, strict=True
+            )
+            for i, (seq, contender, label) in enumerate(rows):
                 again, proba = self.guesses.pop(seq, (None, None))
                 truth[i] = probability_of(proba, label)
-                if self.serving and self.model.spec.correct_class_mix:
-                    # The corrected probabilities are only in the log.
+                if corrects and contender == self.model.contender:
+                    # The probabilities that clients got are only in the log.
                     known = (event.truth or {i: np.nan})[i]
                     truth[i] = truth[i] if np.isnan(known) else known
                 else:
@@ -336,9 +336,12 @@ def _replay(
 
     for some in read_arrivals(connection, row.id, begins, chunk=_CHUNK):
         if isinstance(some, ArrivedRows):
-            some = ArrivedRows([each for each in some.rows if each.labelled])
-            for run in (serving, *others) if some.rows else ():
-                run.arrive(some)
+            labelled = ArrivedRows([each for each in some.rows if each.labelled])
+            for run in (serving, *others):
+                # The class mix is that of all rows.
+                rows = some if run.model.spec.correct_class_mix else labelled
+                if rows.rows:
+                    run.arrive(rows)
             continue
         for run in (serving, *others):
             _apply(run, some)

@@ -86,6 +86,11 @@ class History:
         return not self.promotions
 
     @property
+    def only_one(self) -> bool:
+        """Whether there has never been another learner."""
+        return len(self.contenders) == 1
+
+    @property
     def challengers(self) -> list[Contender]:
         """Contenders that learn but do not serve."""
         serving = self.serving.number

@@ -385,10 +385,15 @@ def remove_labels(
                 _remove_from_event(connection, table, (model, event, *found), gone)
                 learned += [event] if table == "events" else []
     if learned:
-        connection.execute(
-            f"DELETE FROM snapshots WHERE {OWNED} AND event>=? AND base=0",  # noqa: S608 - our own words
-            (model, model, min(learned)),
-        )
+        delete_snapshots(connection, model, min(learned))
+
+
+def delete_snapshots(connection: sqlite3.Connection, model: int, event: int) -> None:
+    """Delete the snapshots of all learners of a model from an event on, but no base."""
+    connection.execute(
+        f"DELETE FROM snapshots WHERE {OWNED} AND event>=? AND base=0",  # noqa: S608 - our own words
+        (model, model, event),
+    )
 
 
 def _remove_from_event(

@@ -109,11 +109,31 @@ class PredictedLabels(NamedTuple):
         )
 
     def corrected(self, P: FloatArray) -> "PredictedLabels":
-        """Return the predictions that follow from corrected probabilities."""
-        labels = [self.classes[i] for i in P.argmax(axis=1).tolist()]
-        return self._replace(
-            labels=[*labels], confidence=P.max(axis=1).tolist(), probabilities=P
-        )
+        """Return the predictions that follow from corrected probabilities.
+
+        Rows whose probabilities are the same keep their labels: a learner may not
+        predict the most probable class.
+        """
+        labels, confidence = [*self.labels], [*self.confidence]
+        assert self.probabilities is not None  # noqa: S101 - the caller has looked
+        changed = (self.probabilities != P).any(axis=1)
+        for i in np.flatnonzero(changed).tolist():
+            best = int(P[i].argmax())
+            labels[i], confidence[i] = self.classes[best], float(P[i, best])
+        return self._replace(labels=labels, confidence=confidence, probabilities=P)
+
+    def corrected_by(
+        self, mix: MixCorrection, rows: Sequence[int]
+    ) -> tuple["PredictedLabels", list[int]]:
+        """Correct rows, given by their places, that will wait for labels.
+
+        Returns all predictions, and the numbers of these rows in the correction.
+        """
+        assert self.probabilities is not None  # noqa: S101 - the caller has looked
+        P = self.probabilities.copy()
+        found = mix.correct(self.classes, P[rows])
+        P[rows] = found.P
+        return self.corrected(P), found.numbers
 
     def packed_probabilities(self) -> list[bytes] | None:
         """Return the probabilities of each row as bytes; None if there are none."""
@@ -175,6 +195,8 @@ class ServedModel:
     """number of this learner among those of the model; 0 is the first"""
     pending: Guesses = field(default_factory=Guesses)
     """own predictions of rows that another learner answered"""
+    pending_mix: MixCorrection | None = None
+    """correction of these predictions, if the model has one"""
     seen: int = 0
     """last row considered for such a prediction"""
     comparison: Comparison | None = None
@@ -190,7 +212,7 @@ class ServedModel:
     def __post_init__(self) -> None:
         self.history = new_history(self.spec, self.created)
         if self.spec.correct_class_mix:
-            self.mix = MixCorrection()
+            self.mix, self.pending_mix = MixCorrection(), MixCorrection()
         missing = bool(get_tags(self.learner).input_tags.allow_nan)
         self.columns = RequestColumns(
             self.spec.n_features, self.spec.features, missing, self.kinds
@@ -273,6 +295,26 @@ class ServedModel:
             return found
         P = self.mix.apply(found.classes, found.probabilities)
         return found if P is found.probabilities else found.corrected(P)
+
+    def keep_guesses(self, rows: Sequence[int], found: PredictedLabels) -> list[Guess]:
+        """Keep predictions of rows that another learner answers, until their labels.
+
+        They are corrected for the class mix, as if this learner answered. `rows` are
+        the numbers of the rows in the log.
+        """
+        mix = self.pending_mix
+        if mix is not None and self.corrects and found.probabilities is not None:
+            found, numbers = found.corrected_by(mix, range(len(rows)))
+            for seq, number in zip(rows, numbers, strict=True):
+                mix.note_row(seq, number)
+        nothing: list[bytes | None] = [None] * len(rows)
+        packed = found.packed_probabilities() or nothing
+        scores = found.scores or nothing
+        columns = found.labels, found.confidence, packed, scores
+        guesses = [Guess(*each) for each in zip(*columns, strict=True)]
+        for seq, guess in zip(rows, guesses, strict=True):
+            self.pending.add(seq, guess)
+        return guesses
 
     def _predict(self, X: FloatArray, confident: bool, whole: bool) -> PredictedLabels:
         """Predict rows as the next of the stream; the caller holds the lock."""
@@ -442,6 +484,9 @@ class ServedModel:
                     labels = [each.label for each in own]
                     confidence = [each.confidence for each in own]
                     self.scores.add(event.labels, labels, confidence, event.time)
+                    if self.pending_mix is not None:
+                        seqs = event.rows or []
+                        self.pending_mix.add_labelled(event.event, seqs, event.labels)
                     if self.on_scored is not None:
                         self._report(ScoredEvent(event, labels, _truth(own, event)))
                 else:
@@ -558,7 +603,8 @@ class ServedModel:
             self.contender, self.history = other.contender, other.history
             # Rows may have arrived: the writer reads it from the log before use.
             self.mix, self.mix_stale = other.mix, True
-            self.pending, self.seen = other.pending, other.seen
+            self.pending, self.pending_mix = other.pending, other.pending_mix
+            self.seen = other.seen
 
     # Files
 
@@ -581,6 +627,8 @@ class ServedModel:
             found["comparison"] = self.comparison.to_json()
         if whole and (len(self.pending) or self.seen):
             found |= {"pending": self.pending.to_json(), "seen": self.seen}
+            if self.pending_mix is not None:
+                found["mix"] = self.pending_mix.to_json()
         return json.dumps(found)
 
     def take_figures(self, text: str) -> None:
@@ -591,6 +639,10 @@ class ServedModel:
             self.comparison = Comparison.from_json(found["comparison"])
         self.pending = Guesses.from_json(found.get("pending", ()))
         self.seen = found.get("seen", 0)
+        if self.pending_mix is not None:
+            saved = found.get("mix")
+            kept = MixCorrection() if saved is None else MixCorrection.from_json(saved)
+            self.pending_mix = kept
 
     def to_bytes(self, *, names: bool = False) -> bytes | None:
         """Return the model file of the current state; None if nothing was learned.

@@ -13,7 +13,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def predictions(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return probabilities, some at the edges of cells, and mistakes that differ."""
+    """Return probabilities, some of them coarse, and mistakes that differ."""
     rng = np.random.default_rng(seed)
     c = np.round(rng.uniform(0.3, 1.0, n), rng.integers(1, 6))
     drift = rng.uniform(-0.4, 0.4) * (np.arange(n) > rng.integers(0, n))
@@ -32,7 +32,7 @@ def test_forecasts_are_those_of_plain_loops(
     pairs = list(zip(c[:labelled].tolist(), wrong[:labelled].tolist(), strict=True))
     error, low, high, windows = expected(pairs, c[labelled:].tolist(), history)
     figures = (found.expected, found.low, found.high, found.windows)
-    assert_allclose(figures, (error, low, high, windows), rtol=1e-9, atol=1e-9)
+    assert_allclose(figures, (error, low, high, windows), rtol=1e-12, atol=1e-12)
     assert found.known == (windows >= 5)
 
 
@@ -66,6 +66,19 @@ def test_without_drift_the_band_has_its_target_coverage() -> None:
         assert len(held) > 60
         assert np.mean(held) >= 0.92
         assert np.mean(apart) < 0.03
+
+
+@pytest.mark.parametrize("informative", [True, False])
+def test_the_more_accurate_forecasts_count_more(informative: bool) -> None:
+    rng = np.random.default_rng(2)
+    # Probabilities of mistakes go up and down; the last rows wait.
+    mistakes = np.repeat([0.1, 0.3, 0.2, 0.4] * 3, 500)
+    wrong = rng.random(6000) < (mistakes if informative else 0.25)
+    forecast = ErrorForecast()
+    forecast.add_labelled(1.0 - mistakes[:5500], wrong[:5500])
+    found = forecast.expected(1.0 - mistakes[5500:])
+    truth, other = (0.4, 0.25) if informative else (0.25, 0.4)
+    assert abs(found.expected - truth) < 0.4 * abs(found.expected - other)
 
 
 def test_too_few_labels_give_no_forecast() -> None:

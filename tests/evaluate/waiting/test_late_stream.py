@@ -1,5 +1,6 @@
 """`prequential(..., labels="late")`: estimates do not depend on the chunks."""
 
+from copy import deepcopy
 from itertools import pairwise
 from typing import Any
 
@@ -9,13 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from sklearn.naive_bayes import BernoulliNB
 
 import waiting_rows
 from estimators.streams import small
-from rpnb import baselines
+from rpnb import PooledClassifier, baselines
 from rpnb.drift import DriftAware
+from rpnb.estimators.protocol import predict_later
+from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.evaluate import prequential
-from rpnb.evaluate.waiting import ErrorForecast, WaitingResult
+from rpnb.evaluate.confusion import log_losses
+from rpnb.evaluate.waiting import ErrorForecast, PriorCorrection, WaitingResult
 
 
 def stream(n: int = 4000, seed: int = 0) -> tuple[Any, Any]:
@@ -54,10 +59,15 @@ def models() -> dict[str, Any]:
 
 
 @settings(max_examples=2, deadline=None)
-@given(st.lists(st.integers(1, 2199), max_size=4), st.sampled_from([0, 30, 700]))
-def test_chunks_change_nothing(cuts: list[int], late: int) -> None:
+@given(
+    st.lists(st.integers(1, 2199), max_size=4),
+    st.sampled_from([0, 30, 700]),
+    st.booleans(),
+)
+def test_chunks_change_nothing(cuts: list[int], late: int, corrected: bool) -> None:
     X, y = stream(2200)
     times: dict[str, Any] = {"delay": "late", "labels": "late", "references": False}
+    times["correct_class_mix"] = corrected
     frame = pd.DataFrame(X).assign(late=in_groups(2200, late) - np.arange(2200))
     whole = prequential(models(), frame, y, **times)
     edges = sorted({0, *cuts, 2200})
@@ -105,6 +115,109 @@ def test_looks_are_those_of_the_events_one_by_one() -> None:
     assert_array_equal(found.waiting, waiting)
     np.testing.assert_allclose(found.expected, expected, rtol=1e-6)
     np.testing.assert_allclose(found.true, true)
+
+
+def mixes(n: int) -> tuple[Any, Any]:
+    """Return rows of two classes whose shares change abruptly, and their classes."""
+    rng = np.random.default_rng(4)
+    share = 0.5 + 0.4 * np.sign(np.sin(np.arange(n) / 400))
+    y = (rng.random(n) < share).astype(np.int64)
+    return rng.normal(y[:, None] * 1.5, 1.0, (n, 2)), np.array(["ant", "bee"])[y]
+
+
+def by_hand(model: Any, X: Any, y: Any, delays: Any) -> tuple[list[Any], Any]:
+    """Predict, correct and learn row by row; return predictions and P."""
+    correction = PriorCorrection()
+    later = isinstance(model, PooledClassifier)
+    numbers: dict[int, tuple[int, Any]] = {}
+    columns: list[str] = []
+    due = np.arange(len(y)) + delays
+    arrivals = [int(i) for i in np.lexsort((np.arange(len(y)), due)) if due[i] < np.inf]
+    labels: list[Any] = []
+    table = np.full((len(y), 2), np.nan)
+    for t in range(len(y)):
+        while arrivals and due[arrivals[0]] <= t:
+            i = arrivals.pop(0)
+            number, waits = numbers.pop(i, (-1, None))
+            if number >= 0 and y[i] in columns:
+                correction.add_labelled([number], [columns.index(y[i])])
+            if waits is not None:
+                model.learn_later(waits, y[i : i + 1])
+            elif isinstance(model, StreamClassifier):
+                model.partial_fit(X[i : i + 1], y[i : i + 1])
+            else:
+                model.partial_fit(X[i : i + 1], y[i : i + 1], classes=np.unique(y))
+        if not hasattr(model, "classes_"):
+            labels.append(None)
+            continue
+        waits = None
+        if later:
+            found, P, waits = predict_later(model, X[t : t + 1])
+        else:
+            found, P = model.predict(X[t : t + 1]), model.predict_proba(X[t : t + 1])
+        columns += [each for each in model.classes_ if each not in columns]
+        order = [columns.index(each) for each in model.classes_]
+        whole = np.zeros((1, len(columns)))
+        whole[:, order] = P
+        numbers[t] = correction.rows, waits
+        now = correction.correct(whole)[:, order]
+        same = (now == P).all()
+        labels.append(found[0] if same else model.classes_[now[0].argmax()])
+        table[t, np.searchsorted(np.unique(y), model.classes_)] = now[0]
+    return labels, table
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        baselines.GaussianNB(),
+        small(combiner="vote"),
+        PooledClassifier(members=["binned_bayes"], delays="varying", random_state=0),
+        BernoulliNB(binarize=0.75),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_class_mix_is_corrected_as_by_hand(model: Any) -> None:
+    X, y = mixes(3000)
+    rows = np.arange(len(y))
+    delays = np.where(rows % 7 == 0, np.inf, in_groups(len(y), 200) + rows % 3 - rows)
+    delays[rows % 11 == 1] = 1  # learned right after the prediction
+    given: dict[str, Any] = {
+        "metrics": ["error", "log_loss"],
+        "keep_answers": True,
+        "references": False,
+        "delay": delays,
+        "labels": "late",
+    }
+    result = prequential({"it": model}, X, y, **given, correct_class_mix=True)
+    plain = prequential({"it": model}, X, y, **given)
+    labels, table = by_hand(deepcopy(model), X, y, delays)
+    found = result["it"]
+    assert found.answers is not None
+    assert list(found.answers) == labels
+    truth = table[rows, np.searchsorted(np.unique(y), y)]
+    losses = log_losses(np.nan_to_num(truth), len(y))
+    assert found.last("log_loss") == pytest.approx(losses.mean(), rel=1e-9)
+    # It was applied.
+    assert found.last("log_loss") != plain["it"].last("log_loss")
+    assert found.last("error") != plain["it"].last("error")
+    looks = result.waiting["it"]
+    wrong = [a != b for a, b in zip(labels, y, strict=True)]
+    at = int(looks.rows[2])
+    waits = [i for i in range(at) if i + delays[i] > at - 1 and labels[i] is not None]
+    assert looks.true[2] == pytest.approx(np.mean([wrong[i] for i in waits]))
+
+
+def test_a_class_mix_that_cannot_be_corrected_is_refused() -> None:
+    X, y = stream(50)
+    given: dict[str, Any] = {"correct_class_mix": True}
+    with pytest.raises(ValueError, match="correct_class_mix=True needs labels='late'"):
+        prequential(baselines.GaussianNB(), X, y, delay=3, **given)
+    with pytest.raises(ValueError, match="labels='late' needs delay or arrival"):
+        prequential(baselines.GaussianNB(), X, y, labels="late", **given)
+    both = [baselines.GaussianNB(), baselines.PA()]
+    with pytest.raises(ValueError, match=r"with probabilities, got PA$"):
+        prequential(both, X, y, delay=3, labels="late", **given)
 
 
 def test_alarms_name_what_changed() -> None:

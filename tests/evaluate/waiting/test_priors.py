@@ -12,6 +12,7 @@ import label_shift
 from oracles import waiting as oracle
 from rpnb.baselines import GaussianNB
 from rpnb.evaluate.waiting import PriorCorrection
+from rpnb.evaluate.waiting.class_mix import ClassMix
 from rpnb.evaluate.waiting.priors import BLOCK, FEWEST, best_share, mix_of
 
 LATE = 300
@@ -136,6 +137,35 @@ def test_a_class_may_be_added_between_two_estimates() -> None:
     two = correction.apply([[0.3, 0.5, 0.0]])
     assert found[0, 0] / found[0, 1] == pytest.approx(two[0, 0] / two[0, 1])
     assert again.to_json() == correction.to_json()
+
+
+def test_names_and_the_order_of_classes_change_nothing() -> None:
+    P, y = stream(3000, moving(3000))
+    names = np.array(["no", "yes"])
+    plain, mix, applied = PriorCorrection(), ClassMix(), 0
+    for begin in range(0, 3000, 100):
+        rows = range(begin, begin + 100)
+        if begin >= LATE:
+            late = np.arange(begin - LATE, begin - LATE + 100)
+            plain.add_labelled(late, y[late])
+            # The first labels of rows count; those of other rows do not.
+            labels = [*names[y[late]], "no", "yes"]
+            mix.add_labelled([*(f"row {i}" for i in late), "row 0", "other"], labels)
+            mix = ClassMix.from_json(json.loads(json.dumps(mix.to_json())))
+        turn = -1 if begin % 300 else 1
+        classes = [*names[::turn]]
+        now = mix.apply(classes, P[rows][:, ::turn])[:, ::turn]
+        assert_array_equal(now, plain.apply(P[rows]))
+        found, numbers = mix.correct(classes, P[rows][:, ::turn])
+        expected = plain.correct(P[rows])
+        assert_array_equal(found[:, ::turn], expected)
+        for row, number in zip(rows, numbers, strict=True):
+            mix.name_row(f"row {row}", number)
+        applied += not np.array_equal(expected, P[rows])
+        assert mix.share == plain.share
+    assert applied > 5
+    assert plain.mix is not None
+    assert mix.shares == dict(zip(names.tolist(), plain.mix.tolist(), strict=True))
 
 
 def test_bad_input_is_refused_and_changes_nothing() -> None:

@@ -110,8 +110,19 @@ class Driver(ABC):
         return None
 
 
+class TableDriver(Driver):
+    """Abstract base: drives a learner that can return the probabilities of a table."""
+
+    @abstractmethod
+    def predict_table(self, block: Block) -> tuple[LabelArray, FloatArray] | None:
+        """Predict rows: their labels, and the probabilities (n, M) of all classes.
+
+        Before the first label is learned there are none.
+        """
+
+
 @final
-class BatchDriver(Driver):
+class BatchDriver(TableDriver):
     """Drives estimators with `predict` and `partial_fit`, in mini-batches.
 
     Labelled rows are held until there are `batch_size` of them, then learned. The
@@ -139,6 +150,10 @@ class BatchDriver(Driver):
         if not self._fitted:
             return no_predictions(self, block)
         return predict_labels(self, block)
+
+    def predict_table(self, block: Block) -> tuple[LabelArray, FloatArray] | None:
+        """Predict rows by `predict` and `predict_proba`."""
+        return predicted_table(self.model, block) if self._fitted else None
 
     def learn(self, block: Block) -> None:
         """Collect rows, and learn each full batch by `partial_fit`."""
@@ -264,15 +279,26 @@ def no_predictions(driver: Driver, block: Block) -> Predictions:
 
 def predict_labels(driver: Driver, block: Block) -> Predictions:
     """Predict rows by the methods `predict` and `predict_proba` of a fitted model."""
+    if driver.probabilities == "none":
+        return Predictions(
+            driver.labels.of(predicted_labels(driver.model, block)), None
+        )
+    return predictions_with(driver, block, *predicted_table(driver.model, block))
+
+
+def predicted_labels(model: Any, block: Block) -> LabelArray:
+    """Return the labels that a fitted model predicts."""
     # A class that scikit-learn's naive Bayes has not seen yet has variance 0: a warning
     # for every row until then.
     with np.errstate(divide="ignore", invalid="ignore"):
-        model = driver.model
-        labels = np.asarray(next_label_method(model)(block.X))
-        if driver.probabilities == "none":
-            return Predictions(driver.labels.of(labels), None)
-        P = next_probability_method(model)(block.X)
-    return predictions_with(driver, block, labels, P)
+        return np.asarray(next_label_method(model)(block.X))
+
+
+def predicted_table(model: Any, block: Block) -> tuple[LabelArray, FloatArray]:
+    """Return the labels and the probabilities (n, M) that a fitted model predicts."""
+    labels = predicted_labels(model, block)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return labels, next_probability_method(model)(block.X)
 
 
 def next_label_method(model: Any) -> Any:

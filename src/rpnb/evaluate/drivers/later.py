@@ -4,11 +4,13 @@ from typing import Any, final
 
 import numpy as np
 
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.pooled import PooledClassifier
 from rpnb.estimators.protocol import predict_later
 from rpnb.evaluate.drivers.driver import (
-    Driver,
     Predictions,
+    TableDriver,
     no_predictions,
     predictions_with,
 )
@@ -22,7 +24,7 @@ def remembers(model: Any) -> bool:
 
 
 @final
-class LaterDriver(Driver):
+class LaterDriver(TableDriver):
     """Drives a learner by `predict_later` and `learn_later`, for late labels.
 
     `native` is its driver when labels are not late.
@@ -39,16 +41,23 @@ class LaterDriver(Driver):
 
     def predict(self, block: Block) -> Predictions:
         """Predict rows by `predict_later`; −1 before the first label."""
-        if not self.model.__sklearn_is_fitted__():
+        found = self.predict_table(block)
+        if found is None:
             return no_predictions(self, block)
+        if self.probabilities == "none":
+            return Predictions(self.labels.of(found[0]), None)
+        return predictions_with(self, block, *found)
+
+    def predict_table(self, block: Block) -> tuple[LabelArray, FloatArray] | None:
+        """Predict rows by `predict_later`."""
+        if not self.model.__sklearn_is_fitted__():
+            return None
         labels, P, ids = predict_later(self.model, block.X)
         self._ids |= zip(block.rows.tolist(), ids.tolist(), strict=True)
         if len(self._ids) > 2 * len(self.model.waiting_) + 1000:
             waiting = set(self.model.waiting_.tolist())
             self._ids = {row: i for row, i in self._ids.items() if i in waiting}
-        if self.probabilities == "none":
-            return Predictions(self.labels.of(labels), None)
-        return predictions_with(self, block, labels, P)
+        return labels, P
 
     def learn(self, block: Block) -> None:
         """Learn rows by `learn_later`, those without prediction by `partial_fit`."""

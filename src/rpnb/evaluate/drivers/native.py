@@ -21,13 +21,14 @@ from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.validated_rows import ValidatedRows
 from rpnb.evaluate.delays import Events
 from rpnb.evaluate.drivers.driver import (
-    Driver,
     Predictions,
     Probabilities,
+    TableDriver,
     join_predictions,
     no_predictions,
     places_of,
     predict_labels,
+    predicted_table,
     predictions_with,
 )
 from rpnb.evaluate.stream_blocks import Block
@@ -40,7 +41,7 @@ COVERAGE = 0.9
 
 
 @final
-class NativeDriver(Driver):
+class NativeDriver(TableDriver):
     """Drives the learners of this package, whose results do not depend on the chunking.
 
     `classes` are declared with the first rows learned. If labels may come `late`, there
@@ -82,6 +83,10 @@ class NativeDriver(Driver):
         if not self._fitted:
             return no_predictions(self, block)
         return predict_labels(self, block)
+
+    def predict_table(self, block: Block) -> tuple[LabelArray, FloatArray] | None:
+        """Predict rows by `predict` and `predict_proba`."""
+        return predicted_table(self.model, block) if self._fitted else None
 
     def learn(self, block: Block) -> None:
         """Learn rows by `partial_fit`."""

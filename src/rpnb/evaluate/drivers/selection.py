@@ -11,11 +11,13 @@ from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.learners.references import MajorityClass, NoChange
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.evaluate.drivers.asked_labels import AskingDriver
+from rpnb.evaluate.drivers.class_mix import ClassMixDriver
 from rpnb.evaluate.drivers.driver import (
     BatchDriver,
     Driver,
     Probabilities,
     RiverDriver,
+    TableDriver,
 )
 from rpnb.evaluate.drivers.later import LaterDriver, remembers
 from rpnb.evaluate.drivers.native import NativeDriver
@@ -138,6 +140,11 @@ def has_probabilities(model: Any) -> bool:
     return method is not None and method.__module__ != "river.base.classifier"
 
 
+def can_be_corrected(model: Any) -> bool:
+    """Whether the probabilities of a learner can be corrected for the class mix."""
+    return has_probabilities(model) and not is_river(model)
+
+
 def _last_step(model: Any) -> Any:
     """Return a River learner, or the last step of a River pipeline."""
     steps = getattr(model, "steps", None)
@@ -154,6 +161,7 @@ def drive(
     batch_size: int,
     late: bool,
     budget: float | None = None,
+    correct_class_mix: bool = False,
 ) -> Driver:
     """Return a driver of a copy of a learner.
 
@@ -161,7 +169,8 @@ def drive(
     whether labels may arrive late. `declared` are the declared classes, and `classes`
     all classes, for learners that need them in advance. scikit-learn's estimators learn
     `batch_size` rows at once. With a `budget` the learner gets only the labels that it
-    asks for.
+    asks for. With `correct_class_mix` its probabilities are corrected; see
+    `can_be_corrected`.
     """
     copy = deepcopy(model)
     asked: Probabilities = "none"
@@ -171,6 +180,8 @@ def drive(
         *(copy, labels, asked, declared, classes, batch_size),
         late=late or budget is not None,
     )
+    if correct_class_mix and isinstance(driver, TableDriver):
+        driver = ClassMixDriver(driver)
     if budget is None:
         return driver
     return AskingDriver(driver, budget, shown=asked == "truth")

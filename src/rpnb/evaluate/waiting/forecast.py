@@ -4,26 +4,31 @@ A prediction with probability c is wrong with probability 1 − c if probabiliti
 calibrated. Whether they are is measured on the labels that have arrived. Let W
 predictions wait, and $i = 1 … N$ be the labelled ones in the order of their labels.
 
-**Forecasts.** One is the mean of 1 − c over the rows that wait. The others correct it
-by the last L labelled rows. Rows are in 20 cells of equal width in c; cell b has n_b
-labelled rows, and d_b is the sum over them of [wrong] − (1 − c). With
-$s = \sum d_b / (50 + \sum n_b)$, a waiting row of cell b counts
+**Forecasts.** One is $a$, the mean of 1 − c over the rows that wait. With $e_L$ the
+error of the last L labelled rows, and $a_L$ their mean of 1 − c, the others are
 
-$$1 - c + g\, \frac{d_b + 20 s}{n_b + 20}, \qquad L ∈ \{500, 2000\},\; g ∈ \{½, 1\}$$
+$$a + e_L - a_L, \qquad e_L, \qquad L ∈ \{250, \text{all}\}$$
 
-clipped to 0 and 1.
+clipped to 0 and 1: the error of waiting rows exceeds $a$ by as much as that of labelled
+rows did, or it is what it was.
 
-**Choice of the forecast.** All are tried on the past: from each of many places between
-labelled rows, the W labels after it are forecast from the labels before it alone. The
-residual R is the true error minus the forecast. The forecast with the smallest mean |R|
-is used. Places are closer than W rows; $m$ is the number of windows of W rows that fit.
+**Their weights.** All are tried on the past: from each of many places between labelled
+rows, the W labels after it are forecast from the labels before it alone. The residual R
+is the true error minus the forecast. The forecast is the weighted mean, with weights
 
-**The band** is ± h around the forecast. From m = 19 windows on, the $\lceil 0.95 (m +
-1) \rceil / m$ quantile of |R| is a split conformal interval (Vovk, Gammerman & Shafer
-2005). With fewer windows there is no such interval at 95 %: the largest |R| is the
-quantile m / (m + 1), which is extrapolated with a heavy tail of index 1, by the factor
-20 / (m + 1). h is at least that of a t-interval with m degrees of freedom, on the root
-mean square of R. If m < 5 there is no forecast: the band is [0, 1].
+$$w_k ∝ 1 / (W^{-2} + \overline{R_k^2})$$
+
+(Bates & Granger, Operational Research Quarterly 20, 1969; one mistake per window is
+added, for forecasts without residuals). Places are closer than W rows; $m$ is the
+number of windows of W rows that fit.
+
+**The band** is ± h around the forecast, from the residuals R of the weighted mean. From
+m = 19 windows on, the $\lceil 0.95 (m + 1) \rceil / m$ quantile of |R| is a split
+conformal interval (Vovk, Gammerman & Shafer 2005). With fewer windows there is no such
+interval at 95 %: the largest |R| is the quantile m / (m + 1), which is extrapolated
+with a heavy tail of index 1, by the factor 20 / (m + 1). h is at least that of a
+t-interval with m degrees of freedom, on the root mean square of R. If m < 5 there is no
+forecast: the band is [0, 1].
 
 Everything is computed from integers, so that figures do not depend on how rows are
 divided into calls.
@@ -38,14 +43,10 @@ from scipy.special import ndtri, stdtrit
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.parameters import check_integer, check_real
 
-#: Number of cells of probabilities.
-N_CELLS: Final = 20
 #: Probabilities of mistakes are whole multiples of 1 / ONE.
 ONE: Final = 1 << 20
-#: Corrections: number of labelled rows L, and share g of the correction; 0 for none.
-CORRECTIONS: Final = ((0, 0.0), (500, 0.5), (500, 1.0), (2000, 0.5), (2000, 1.0))
-#: Pseudo-rows that shrink the correction of a cell, and of all cells.
-CELL_ROWS, ALL_ROWS = 20.0, 50.0
+#: Number of labelled rows that stand for the recent ones, L.
+RECENT: Final = 250
 #: With fewer windows of labelled rows, there is no forecast.
 FEWEST: Final = 5.0
 #: Labelled rows before the first place in the past.
@@ -123,25 +124,25 @@ class ExpectedError:
 
 
 class WaitingCounts(NamedTuple):
-    """Counts of rows that wait, by cell of their probability."""
+    """Counts of rows that wait."""
 
-    rows: IntArray
-    """(20,) number of rows"""
-    mistakes: IntArray
-    """(20,) sum of the probabilities of mistakes, in units of 1 / ONE"""
+    rows: int
+    """number of rows"""
+    mistakes: int
+    """sum of the probabilities of mistakes, in units of 1 / ONE"""
 
     @classmethod
     def of(cls, confidence: Any) -> "WaitingCounts":
-        """Count rows by the probabilities of their predictions.
+        """Count rows, given the probabilities of their predictions.
 
         Examples
         --------
         >>> from rpnb.evaluate.waiting import WaitingCounts
-        >>> int(WaitingCounts.of([0.9, 0.6, 0.7]).rows.sum())
+        >>> WaitingCounts.of([0.9, 0.6, 0.7]).rows
         3
         """
-        cells, mistakes = cells_of(confidence)
-        return cls(_sums(cells, np.ones_like(mistakes)), _sums(cells, mistakes))
+        mistakes = mistakes_of(confidence)
+        return cls(len(mistakes), int(mistakes.sum()))
 
     def plus(self, other: "WaitingCounts", sign: int = 1) -> "WaitingCounts":
         """Return the counts with those of other rows added or, if sign is −1, removed.
@@ -150,7 +151,7 @@ class WaitingCounts(NamedTuple):
         --------
         >>> from rpnb.evaluate.waiting import WaitingCounts
         >>> counts = WaitingCounts.of([0.9, 0.6]).plus(WaitingCounts.of([0.6]), -1)
-        >>> int(counts.rows.sum())
+        >>> counts.rows
         1
         """
         return WaitingCounts(
@@ -158,16 +159,10 @@ class WaitingCounts(NamedTuple):
         )
 
 
-def cells_of(confidence: Any) -> tuple[IntArray, IntArray]:
-    """Return the cells of probabilities, and one minus them in units of 1 / ONE."""
+def mistakes_of(confidence: Any) -> IntArray:
+    """Return one minus each probability, in units of 1 / ONE."""
     c = np.clip(np.nan_to_num(np.asarray(confidence, np.float64)), 0.0, 1.0)
-    cells = np.minimum((c * N_CELLS).astype(np.int64), N_CELLS - 1)
-    return cells, ONE - np.rint(c * ONE).astype(np.int64)
-
-
-def _sums(cells: IntArray, values: IntArray) -> IntArray:
-    """Return exact sums of integers by cell: they are below 2^53."""
-    return np.bincount(cells, values, N_CELLS).astype(np.int64)
+    return ONE - np.rint(c * ONE).astype(np.int64)
 
 
 @final
@@ -177,7 +172,7 @@ class ErrorForecast:
     Parameters
     ----------
     history : int, default=20000
-        Number of labelled rows to keep, 24 bytes each.
+        Number of labelled rows to keep, 16 bytes each.
 
     Examples
     --------
@@ -199,9 +194,9 @@ class ErrorForecast:
         self.history = check_integer("history", history, 100)
         self.labelled = 0
         """number of labelled rows so far"""
-        self._cells: IntArray = np.zeros(0, np.int64)
-        self._excess: IntArray = np.zeros(0, np.int64)
-        self._mistakes: IntArray = np.zeros(0, np.int64)
+        # (n, 2) whether each labelled row was wrong, and the probability of that, both
+        # in units of 1 / ONE.
+        self._rows: IntArray = np.zeros((0, 2), np.int64)
 
     def add_labelled(self, confidence: Any, wrong: Any) -> None:
         """Add predictions whose labels have arrived, in the order of the labels.
@@ -220,18 +215,15 @@ class ErrorForecast:
         >>> forecast.add_labelled([0.9, 0.6, 0.7], [False, True, False])
         """
         missed: BoolArray = np.asarray(wrong, np.bool_)
-        cells, mistakes = cells_of(confidence)
-        if cells.ndim != 1 or missed.shape != cells.shape:
+        mistakes = mistakes_of(confidence)
+        if mistakes.ndim != 1 or missed.shape != mistakes.shape:
             raise ValueError(
                 "confidence and wrong must have one value per row, got shapes "
-                f"{cells.shape} and {missed.shape}"
+                f"{mistakes.shape} and {missed.shape}"
             )
-        self.labelled += len(cells)
-        keep = self.history
-        self._cells = np.concatenate([self._cells, cells])[-keep:]
-        self._mistakes = np.concatenate([self._mistakes, mistakes])[-keep:]
-        excess = ONE * missed.astype(np.int64) - mistakes
-        self._excess = np.concatenate([self._excess, excess])[-keep:]
+        self.labelled += len(mistakes)
+        new = np.stack([ONE * missed.astype(np.int64), mistakes], axis=1)
+        self._rows = np.concatenate([self._rows, new])[-self.history :]
 
     def expected(
         self,
@@ -263,83 +255,66 @@ class ErrorForecast:
         coverage = check_real("coverage", coverage, 0.0, above=True, high=0.9999)
         if not isinstance(waiting, WaitingCounts):
             waiting = WaitingCounts.of(waiting)
-        W = int(waiting.rows.sum())
+        W = waiting.rows
         if W == 0:
             nothing = "no row waits for its label"
             nan = float("nan")
             return ExpectedError(0, nan, 0.0, 1.0, nan, 0.0, outside, nothing)
         width = min(max(W, SHORTEST), max(self.history // LARGEST, SHORTEST))
-        places, stride = self._places(width)
-        residuals, m = self._residuals(places, width), 0.0
-        best = 0
+        n = len(self._rows)
+        total = np.concatenate([np.zeros((1, 2), np.int64), self._rows.cumsum(axis=0)])
+        # Places in the past to forecast from, the latest first.
+        stride = max(width // 4, CLOSEST)
+        places = np.arange(n - width, FIRST - 1, -stride)
+        true, mean = (total[places + width] - total[places]).T / (ONE * width)
+        residuals = true[:, None] - _forecasts(total, places, mean)
+        raw = waiting.mistakes / (ONE * W)
+        weights, m = _weights(residuals, width), 0.0
         if len(places):
             m = min(1.0 + (len(places) - 1) * stride / width, float(len(places)))
-            best = int(np.abs(residuals).mean(axis=0).argmin())
-        forecasts = self._forecasts(
-            [len(self._cells)], waiting.rows[None], waiting.mistakes[None]
-        )[0]
-        expected, raw = float(forecasts[best]), float(forecasts[0])
+        forecasts = _forecasts(total, np.array([n]), np.array([raw]))
+        expected = float(_mixed(forecasts, weights)[0])
         reason = None
         if m < FEWEST:
             needed = FIRST + int(FEWEST) * width
-            kept = len(self._cells)
-            reason = f"too few labels have arrived ({kept:,} of about {needed:,})"
+            reason = f"too few labels have arrived ({n:,} of about {needed:,})"
         elif outside > MOST_OUTSIDE:
             reason = "the inputs are unlike those with labels"
         if reason is not None:
             return ExpectedError(W, expected, 0.0, 1.0, raw, m, outside, reason)
-        half = half_width(residuals[:, best], m, expected, W, width, coverage) + outside
+        mixed = _mixed(residuals, weights)
+        half = half_width(mixed, m, expected, W, width, coverage) + outside
         low, high = max(expected - half, 0.0), min(expected + half, 1.0)
         return ExpectedError(W, expected, low, high, raw, m, outside, None)
 
-    def _places(self, width: int) -> tuple[IntArray, int]:
-        """Return places in the history to forecast from, the latest first."""
-        stride = max(width // 4, CLOSEST)
-        return np.arange(len(self._cells) - width, FIRST - 1, -stride), stride
 
-    def _residuals(self, places: IntArray, width: int) -> FloatArray:
-        """Return (places, forecasts): the true error after a place minus a forecast."""
-        if len(places) == 0:
-            return np.zeros((0, len(CORRECTIONS)))
-        after = _between(places, places + width)
-        rows = after(self._cells, np.ones_like(self._cells))
-        mistakes = after(self._cells, self._mistakes)
-        excess = after(self._cells, self._excess)
-        true = (mistakes + excess).sum(axis=1) / (ONE * width)
-        return true[:, None] - self._forecasts(places, rows, mistakes)
+def _forecasts(total: IntArray, places: IntArray, mean: FloatArray) -> FloatArray:
+    """Return (places, 5): forecasts of rows from the labels before a place.
 
-    def _forecasts(self, places: Any, rows: IntArray, mistakes: IntArray) -> FloatArray:
-        """Return (places, forecasts) of rows in cells, from the labels before a place.
-
-        `rows` and `mistakes` (places, 20) describe the rows to forecast.
-        """
-        places = np.asarray(places)
-        n = rows.sum(axis=1)
-        mean = mistakes / (ONE * np.maximum(rows, 1))
-        found = [mistakes.sum(axis=1) / (ONE * n)]
-        for last, share in CORRECTIONS[1:]:
-            before = _between(np.maximum(places - last, 0), places)
-            seen = before(self._cells, np.ones_like(self._cells))
-            gap = before(self._cells, self._excess) / ONE
-            shift = gap.sum(axis=1) / (ALL_ROWS + seen.sum(axis=1))
-            by_cell = (gap + CELL_ROWS * shift[:, None]) / (seen + CELL_ROWS)
-            error = np.clip(mean + share * by_cell, 0.0, 1.0)
-            found.append((rows * error).sum(axis=1) / n)
-        return np.stack(found, axis=1)
+    `total` (n + 1, 2) has cumulative sums of mistakes and of their probabilities, and
+    `mean` (places,) the mean probabilities of mistakes of the rows to forecast.
+    """
+    corrected, observed = [], []
+    for last in (RECENT, len(total)):
+        first = np.maximum(places - last, 0)
+        rows = ONE * np.maximum(places - first, 1)
+        error, probability = (total[places] - total[first]).T / rows
+        corrected.append(np.clip(mean + (error - probability), 0.0, 1.0))
+        observed.append(error)
+    return np.stack([mean, *corrected, *observed], axis=1)
 
 
-def _between(begin: IntArray, end: IntArray) -> Any:
-    """Return a function that sums integers by cell, between places of a history."""
-    edges = np.unique(np.concatenate([begin, end]))
+def _weights(residuals: FloatArray, width: int) -> FloatArray:
+    """Return the weights of the forecasts; without residuals, only the first counts."""
+    if len(residuals) == 0:
+        return np.eye(1, residuals.shape[1])[0]
+    weights = 1.0 / (width**-2 + np.mean(residuals**2, axis=0))
+    return np.asarray(weights / weights.sum(), np.float64)
 
-    def sums(cells: IntArray, values: IntArray) -> IntArray:
-        part = np.searchsorted(edges, np.arange(len(cells)), side="right")
-        k = len(edges) + 1
-        each = np.bincount(part * N_CELLS + cells, values, k * N_CELLS)
-        up_to = np.cumsum(each.reshape(k, N_CELLS).astype(np.int64), axis=0)
-        return up_to[np.searchsorted(edges, end)] - up_to[np.searchsorted(edges, begin)]
 
-    return sums
+def _mixed(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the weighted sum of each row, in an order that does not depend on BLAS."""
+    return np.asarray((values * weights).sum(axis=1), np.float64)
 
 
 def half_width(

@@ -57,7 +57,7 @@ class WaitingResult:
     >>> waiting.rows[:3].tolist()
     [500, 1000, 1500]
     >>> print(waiting.last)
-    expected error 0.088 (0.023 to 0.153) of 500 rows
+    expected error 0.087 (0.000 to 0.179) of 500 rows
     """
 
     rows: IntArray

@@ -16,12 +16,12 @@ from rpnb.serve.label_rules import Label
 from rpnb.serve.limits import ApiError, invalid, unavailable
 from rpnb.serve.log import (
     LabelledEvent,
+    delete_snapshots,
     pack_checked,
     pack_row,
     pack_rows,
     remove_labels,
 )
-from rpnb.serve.mixes import MixCorrection
 from rpnb.serve.served_model import PredictedLabels, ServedModel
 
 
@@ -166,49 +166,26 @@ class Remember(Command):
         kept = found.probabilities is not None and model.keeps_probabilities(n)
         own = found.contender == model.contender
         mix = group.mix_of(model) if kept and own else None
-        corrected: dict[int, tuple[int, bytes]] = {}
-        if mix is not None and new:
-            found, corrected = _correct_class_mix(mix, found, new)
+        given, numbers = nothing, {}
+        if mix is not None and new and found.probabilities is not None:
+            given = [*(found.packed_probabilities() or nothing)]
+            found, of_new = found.corrected_by(mix, new)
+            numbers = dict(zip(new, of_new, strict=True))
         proba = (found.packed_probabilities() if kept else None) or nothing
         scores = found.scores or nothing
         for i in new:
-            number, given = corrected.get(i, (None, None))
             stored = [
                 None if each is None else pack_checked(each)
-                for each in (scores[i], proba[i], given)
+                for each in (scores[i], proba[i], given[i])
             ]
             seq = group.tables.add_row(
                 *(model.id, ids[i], now, pack_row(self.X[i])),
                 *(json.dumps(found.labels[i]), found.confidence[i], found.contender),
                 *stored,
             )
-            if mix is not None and number is not None:
-                mix.note_row(seq, number)
+            if mix is not None and i in numbers:
+                mix.note_row(seq, numbers[i])
         return found
-
-
-def _correct_class_mix(
-    mix: MixCorrection, found: PredictedLabels, new: list[int]
-) -> tuple[PredictedLabels, dict[int, tuple[int, bytes]]]:
-    """Correct the probabilities of new rows for a changed class mix.
-
-    Returns the predictions, and for each new row its number in the correction and its
-    probabilities before.
-    """
-    if found.probabilities is None:
-        return found, {}
-    P = found.probabilities.copy()
-    rows = mix.correct(found.classes, P[new])
-    changed = (P[new] != rows.P).any(axis=1)
-    P[new] = rows.P
-    better = found.corrected(P)
-    for i, is_changed in zip(new, changed.tolist(), strict=True):
-        if not is_changed:  # a learner may not predict the most probable class
-            better.labels[i] = found.labels[i]
-            better.confidence[i] = found.confidence[i]
-    return better, dict(
-        zip(new, zip(rows.numbers, rows.given, strict=True), strict=True)
-    )
 
 
 @final
@@ -285,15 +262,18 @@ class Forget(Command):
         group.flush()
         results: list[str] = []
         labelled: dict[int, set[int]] = {}
+        positions: list[int] = []
         waiting = 0
         for each in self.ids:
             found = group.connection.execute(
-                "SELECT seq, event FROM rows WHERE model=? AND id=?", (model.id, each)
+                "SELECT seq, event, after FROM rows WHERE model=? AND id=?",
+                (model.id, each),
             ).fetchone()
             results.append("unknown" if found is None else "forgotten")
             if found is None:
                 continue
-            seq, event = found
+            seq, event, position = found
+            positions.append(position)
             if event is None:
                 waiting += 1
             else:
@@ -309,6 +289,11 @@ class Forget(Command):
             )
         if labelled:
             remove_labels(group.connection, model.id, labelled)
+        # Challengers guess a row, and count it for the class mix, when it arrives.
+        guessed = positions and not model.history.only_one
+        if guessed:
+            delete_snapshots(group.connection, model.id, min(positions))
+        if labelled or guessed:
             group.replays[model.id] = model
         totals = {name: results.count(name) for name in ("forgotten", "unknown")}
         return {"results": results, **totals}
