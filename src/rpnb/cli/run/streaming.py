@@ -151,15 +151,18 @@ class _Run:
         self._seconds = 0.0
         self._predictions: PredictionsFile | None = None
         self._spread: str | None = None
+        self._announced: set[str] = set()
         self._probabilities = needed_probabilities(arguments)
         self._last_rows: LastRows | None = None
         self._display = Display(sys.stderr, line)
 
     def announce(self) -> None:
-        """Print notes on how the file is read."""
+        """Print notes on how the file is read, those that are new."""
         if not self._arguments.quiet and isinstance(self._source, LabelledFile):
             for note in self._source.notes:
-                sys.stderr.write(f"{self._source.name}: {note}\n")
+                if note not in self._announced:
+                    sys.stderr.write(f"{self._source.name}: {note}\n")
+                    self._announced.add(note)
 
     def evaluate(self, interrupt: Interrupt) -> None:
         """Predict, then learn, all rows, or until Ctrl-C."""
@@ -186,6 +189,7 @@ class _Run:
             self._source.close()
             self._display.close()
         self._seconds = time.monotonic() - self._start
+        self.announce()  # what was found only later in the file
         if self.evaluation is not None and self.evaluation.rows == 0:
             raise FileError(f"{self._source.name}: no row has a label")
 
