@@ -738,6 +738,21 @@ def test_a_word_among_dates_may_be_a_missing_value(
     assert json.loads(capsys.readouterr().out)["columns"]["dates"] == ["when"]
 
 
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_the_learner_that_reads_dates_is_named_as_the_command_takes_it(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    rows = [f"2024-01-{1 + i % 28:02d},{'pq'[i % 2]}\n" for i in range(60)]
+    path.write_text("when,y\n" + "".join(rows))
+    words = [command, str(path), "--target", "y", "--json", "--quiet"]
+    assert main([*words, *(["--model", "PA"] if command == "run" else [])]) == 2
+    said = capsys.readouterr().err.partition(", or use ")[2]
+    option = shlex.split(said.split(", which")[0])
+    assert main([*words, *option]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"]["dates"] == ["when"]
+
+
 def test_a_limit_of_measurement_may_be_a_missing_value(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -54,6 +54,7 @@ from rpnb.files import (
 from rpnb.files.encoding.column_encoder import ColumnEncoder
 from rpnb.labels import NO_LABEL
 from rpnb.preprocessing import StreamPipeline
+from rpnb.report.html import listed
 
 if TYPE_CHECKING:
     from rpnb.core.columns.coding import ColumnKind
@@ -397,8 +398,8 @@ class _Run:
             return None
         verb = "has" if len(without) == 1 else "have"
         return (
-            f"--class-weight: of {', '.join(name for name in have if have[name])}; "
-            f"{', '.join(without)} {verb} no class weights."
+            f"--class-weight applies to {listed([n for n in have if have[n]])}; "
+            f"{listed(without)} {verb} no class weights."
         )
 
     def _columns(self) -> dict[str, Any]:
