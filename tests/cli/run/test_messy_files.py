@@ -657,6 +657,30 @@ def test_all_rows_may_have_one_more_cell_than_the_header(
     assert (columns["numbers"], columns["dropped"]) == (["x"], dropped)
 
 
+@pytest.mark.parametrize("header", [",x,y", "x,y"])
+def test_a_column_without_a_name_can_be_dropped(
+    header: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"tree {i},{i % 9};5,{'pq'[i % 2]}\n".replace(";", ".") for i in range(60)]
+    Path("r.csv").write_text(f"{header}\n" + "".join(rows * 2))
+    words = ["run", "r.csv", "--target", "y", "--quiet", "--json"]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said.endswith("column 1 has no name; name it, or drop it with --drop 1\n")
+    assert main([*words, "--drop", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"]["numbers"] == ["x"]
+    Path("r.csv").write_text(f"{header}\n" + "".join(rows * 2).replace(".5", "_500"))
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "has 2 problems" in said
+    _, *fixed = shlex.split(said.splitlines()[-1].removeprefix("Try: "))
+    assert main(fixed) == 0
+
+
 def test_lines_that_repeat_the_header_are_skipped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -674,6 +698,15 @@ def test_lines_that_repeat_the_header_are_skipped(
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 121
     assert err.count(note) == 1
+
+
+def test_a_table_may_consist_of_its_first_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("sunny,no\n" * 30)
+    assert main(["run", str(path), "--target", "2", "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 29
 
 
 @pytest.mark.parametrize("header", ["sunny,weak,no", "0.5,weak,no"])

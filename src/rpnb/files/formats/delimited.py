@@ -101,7 +101,8 @@ class Delimited(TextFile):
         sample = self._comment(next(lines, b""))
         if not sample.strip():
             raise FileError(f"{self.name}: there are no rows")
-        table = self._reading.sample(RepeatedHeader(header.line)(sample))
+        others = RepeatedHeader(header.line)(sample)
+        table = self._reading.sample(others if others.strip() else sample)
         again = _cannot_be_a_row(header, table.schema)
         self._again = RepeatedHeader(header.line if again else b"")
         if not again:
