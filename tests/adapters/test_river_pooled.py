@@ -116,7 +116,8 @@ def test_late_features_keep_early_classes_and_are_added_once(
 ) -> None:
     monkeypatch.setattr(named_columns, "_MOST_RECENT", 300)
     rng = np.random.default_rng(4)
-    model, used = small(), []
+    model = small()
+    used: list[Any] = []
     for i in range(1200):
         y = "early" if i < 20 else "pq"[i % 2]  # of which no row is kept
         x = {"a": rng.normal()} | ({"b": rng.normal()} if i >= 600 else {})

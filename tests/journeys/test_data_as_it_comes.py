@@ -81,8 +81,8 @@ def test_a_learner_that_reads_no_dates_says_which_does(
     assert option == ["--learners", "Pooled"]
     assert "dates       sent" in rpnb(*words, *option).stdout
     write(tmp_path / "rows.csv")
-    words = ("compare", "rows.csv", "--target", "label", "--json", "--learners")
-    found = json.loads(rpnb(*words, "pooled,PA").stdout)["learners"]
+    given = ("rows.csv", "--target", "label", "--json", "--learners", "pooled,PA")
+    found = json.loads(rpnb("compare", *given).stdout)["learners"]
     assert [each["name"] for each in found[:2]] == ["Pooled", "PA"]
 
 
