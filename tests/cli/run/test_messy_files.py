@@ -824,6 +824,26 @@ def test_numbers_as_names_of_columns_are_said(
     assert "look like data" not in capsys.readouterr().err
 
 
+def test_points_that_may_separate_thousands_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    cells = [f"{1 + i % 9}.{100 + i}" if i % 3 else str(900 + i) for i in range(60)]
+    rows = [f"{c};{i}.125;0.{100 + i};{'pq'[i % 2]}\n" for i, c in enumerate(cells)]
+    path.write_text("unit price;x;z;y\n" + "".join(rows))
+    words = ["run", str(path), "--target", "y"]
+    assert main(words) == 0
+    said = capsys.readouterr().err
+    assert "column unit price: 2.101 is read as a number below 1000" in said
+    assert said.count("separates thousands") == 1
+    option = said.partition("separates thousands, use ")[2].splitlines()[0]
+    assert main([*words, *shlex.split(option)]) == 0
+    assert "separates thousands" not in capsys.readouterr().err
+    path.write_text(path.read_text().replace(";", ","))
+    assert main(words) == 0
+    assert "separates thousands" not in capsys.readouterr().err
+
+
 def test_a_label_of_a_single_row_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

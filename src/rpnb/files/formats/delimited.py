@@ -15,7 +15,12 @@ from rpnb.files.encoding.number_text import (
     Notation,
     is_plain_number,
 )
-from rpnb.files.encoding.planning import find_column, no_such_column, plan_columns
+from rpnb.files.encoding.planning import (
+    find_column,
+    no_such_column,
+    notation_of,
+    plan_columns,
+)
 from rpnb.files.encoding.text_columns import (
     ISO_DATE,
     is_word,
@@ -35,6 +40,7 @@ from rpnb.files.formats.dialect import (
     comment_pattern,
     comment_sign,
     find_table,
+    first_rows,
     read_header,
     skip_lines,
     skip_to_header,
@@ -55,6 +61,8 @@ if TYPE_CHECKING:
 
 #: Texts that mean a missing value if they are not in quotation marks.
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "<NA>")
+# A number whose point may separate thousands.
+_THOUSANDS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")
 # Blank cells of up to this width are missing values.
 _WIDEST_BLANK = 32
 # A line that no text file contains.
@@ -108,6 +116,8 @@ class Delimited(TextFile):
         if not again:
             table = self._reading.sample(sample)
         self.plan = plan_columns(self.name, table.schema, options, table, na=True)
+        if delimiter == ";":
+            self.notes += _perhaps_thousands(sample, names, self.plan)
         self._reading.fix(table.schema, self.plan)
         return rest
 
@@ -208,6 +218,35 @@ def _cannot_be_a_row(header: Header, schema: "pa.Schema") -> bool:
         not is_text(field.type) and written and not is_plain_number(written)
         for field, written in zip(schema, header.written, strict=True)
     )
+
+
+def _perhaps_thousands(
+    sample: bytes, names: Sequence[str], plan: ColumnPlan
+) -> list[str]:
+    """Return notes on columns whose decimal points may separate thousands.
+
+    Files with semicolons mostly come from where they do.
+    """
+    text = sample[: 1 << 16].decode(errors="replace")
+    rows = [cells for cells in first_rows(text, ";") if len(cells) == len(names)]
+    notes = []
+    for j, name in enumerate(names):
+        if plan.kinds.get(name) != "number":
+            continue
+        if notation_of(name, plan.options) != Notation():
+            continue
+        cells = [cells[j].strip() for cells in rows[:-1]]  # the last may be cut off
+        whole = [cell for cell in cells if re.fullmatch(r"-?\d{1,3}", cell)]
+        points = [cell for cell in cells if re.fullmatch(_THOUSANDS, cell)]
+        there = [cell for cell in cells if cell not in MISSING]
+        if len(points) > 1 and len(whole) + len(points) == len(there):
+            column = typed("--decimal", f"{name}=,")
+            column += f" {typed('--thousands', f'{name}=.')}"
+            notes.append(
+                f"column {name}: {points[0]} is read as a number below 1000; if its "
+                f"point separates thousands, use {column}"
+            )
+    return notes
 
 
 def _names_like_data(names: Sequence[str]) -> list[str]:

@@ -108,7 +108,7 @@ def sniff_delimiter(head: bytes, target: str | None) -> str:
     headers: dict[str, list[str]] = {}
     for sign in _CANDIDATES:
         counts = set()
-        for number, cells in enumerate(_first_rows(text, sign)):
+        for number, cells in enumerate(first_rows(text, sign)):
             if number == 0:
                 headers[sign] = [cell.strip() for cell in cells]
             counts.add(len(cells))
@@ -128,7 +128,7 @@ def sniff_delimiter(head: bytes, target: str | None) -> str:
     return "," if "," in among else max(among, key=lambda sign: columns[sign])
 
 
-def _first_rows(text: str, delimiter: str) -> Iterator[list[str]]:
+def first_rows(text: str, delimiter: str) -> Iterator[list[str]]:
     """Yield the cells of the first lines that are not empty."""
     number = 0
     try:
@@ -157,7 +157,7 @@ def find_table(
     lines = head[:_BYTES].decode(errors="replace").splitlines()[:_LINES]
     found: list[tuple[int, int, str]] = []
     for sign in _CANDIDATES[:-1] if delimiter is None else (delimiter,):
-        cells = [next(_first_rows(line, sign), []) for line in lines]
+        cells = [next(first_rows(line, sign), []) for line in lines]
         counts = [len(each) for each in cells]
         first = next((count for count in counts if count > 0), 0)
         start = _header_with(target, cells)
@@ -288,7 +288,7 @@ def _with_unnamed(header: Header, delimiter: str) -> Header:
     holds the names of rows, as R writes them.
     """
     text = header.rest[:_BYTES].decode(errors="replace")
-    rows = list(_first_rows(text[: text.rfind("\n") + 1] or text, delimiter))
+    rows = list(first_rows(text[: text.rfind("\n") + 1] or text, delimiter))
     if not rows or any(len(cells) != len(header.names) + 1 for cells in rows):
         return header
     if all(cells[-1].strip() == "" for cells in rows):
