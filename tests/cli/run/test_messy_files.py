@@ -799,6 +799,19 @@ def test_a_limit_of_measurement_may_be_a_missing_value(
     assert json.loads(capsys.readouterr().out)["columns"]["numbers"] == ["x"]
 
 
+def test_a_column_of_too_large_numbers_can_be_dropped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("a b,x,y\n" + "1e300,1,p\n1e299,2,q\n" * 20)
+    words = ["run", str(path), "--target", "y", "--json", "--quiet"]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    option = shlex.split(said.partition("or drop it with ")[2])
+    assert option == ["--drop", "a b"]
+    assert main([*words, *option]) == 0
+
+
 def test_all_spellings_of_infinity_are_missing_values_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -371,7 +371,10 @@ class ColumnEncoder:
                 return
         i, j = np.argwhere(bad)[0].tolist()
         value, column = float(X[i, j]), self.feature_names()[j]
-        what = f"{value!r} is too large: squares overflow beyond ±{LARGEST:.0e}"
+        what = (
+            f"{value!r} is too large: squares overflow beyond ±{LARGEST:.0e}; rescale "
+            f"the column, or drop it with {typed('--drop', column)}"
+        )
         if np.isnan(value):
             what = "the value is missing or NaN; use --missing mean to impute the mean "
             what += "of earlier rows, or --model Pooled, which supports missing values"
