@@ -135,5 +135,5 @@ def test_the_report_names_categories_that_moved(tmp_path: Path) -> None:
     words = ("--target", "label", "--quiet", "--param", "n_projections=16")
     assert run("run", path, *words, "--report", report) == 0
     text = report.read_text(encoding="utf-8")
-    assert re.search(r"red: (\d|1\d)\.\d% → [56]\d\.\d%", text)
+    assert re.search(r"red: (\d|1\d)\.\d\s%\s→\s[56]\d\.\d\s%", text)
     assert "e+15" not in text  # the number of a category's hash
