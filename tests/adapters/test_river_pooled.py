@@ -110,6 +110,24 @@ def test_features_that_appear_late_are_learned(often: float) -> None:
     assert "new" in model._features.names
 
 
+def test_late_features_keep_early_classes_and_are_added_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(named_columns, "_MOST_RECENT", 300)
+    rng = np.random.default_rng(4)
+    model = small()
+    used: list[Any] = []
+    for i in range(1200):
+        y = "early" if i < 20 else "pq"[i % 2]  # of which no row is kept
+        x = {"a": rng.normal()} | ({"b": rng.normal()} if i >= 600 else {})
+        model.learn_one(x, y)
+        if not used or used[-1] is not estimator_of(model):
+            used.append(estimator_of(model))
+    assert model.predict_proba_one({"a": 0.0, "b": 0.0}).keys() == {"early", "p", "q"}
+    late = [each for each in used if each.n_features_in_ == 2]
+    assert len(late) == 1
+
+
 def test_late_features_do_not_depend_on_the_calls() -> None:
     rng = np.random.default_rng(2)
     n = 700

@@ -335,7 +335,21 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
         "r.csv",
         "x:y\n1:2\n",
         ReadOptions(target="y"),
+        "if ':' separates the columns, use --delimiter :",
+    ),
+    (
+        "r.csv",
+        "xay\n1a2\n",
+        ReadOptions(target="y"),
         "by another sign, set it with --delimiter",
+    ),
+    ("r.csv", "<!DOCTYPE html>\n<p>1\n", ReadOptions(target="y"), "a web page"),
+    ("r.csv", "x,y\n'1,5',a\n", ReadOptions(target="y"), "in double quotation marks"),
+    (
+        "r.csv",
+        "x,y\n-inf,a\n",
+        ReadOptions(target="y"),
+        "such as --na=-inf --missing mean",
     ),
     ("r.csv", "x,y\n1,2\n", ReadOptions(target=None), "Name it with --target"),
     (
@@ -397,13 +411,13 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
         "r.jsonl",
         '{"x":1,"y":2}\n{"x":"u","y":2}\n',
         ReadOptions(target="y"),
-        "row 2: Column(/x) changed from number to string",
+        "row 2, column x: string, but number in rows before",
     ),
     (
         "r.csv",
         "x,w,y\n1,a,b\n2," + "q" * 140_000 + ",c\n3\n",
         ReadOptions(target="y"),
-        "row 3: 1 columns",
+        "row 3: 1 column, expected 3",
     ),
     ("r.csv", "x,y\n1_000,a\n", ReadOptions(target="y"), "--thousands _"),
     ("r.csv", 'x,"w,y\n1,a,b\n', ReadOptions(target="y"), "unmatched"),
@@ -460,7 +474,7 @@ def test_free_text_is_refused_where_it_has_too_many_values(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "head", "row", "bad", "options", "message"),
     [
-        ("r.csv", "x,y\n", "1.5,a\n", "1.5\n", ReadOptions(target="y"), "1 columns"),
+        ("r.csv", "x,y\n", "1.5,a\n", "1.5\n", ReadOptions(target="y"), "1 column,"),
         ("r.csv", "x,y\n", "1.5,a\n", "u,a\n", ReadOptions(target="y"), "'u' is no"),
         ("r.csv", "x,y\n", "1.5,a\n", "nan,a\n", ReadOptions(target="y"), "missing or"),
         (

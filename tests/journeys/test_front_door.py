@@ -9,13 +9,24 @@ import math
 import random
 import re
 import shlex
+import subprocess
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from journeys.steps import PA, Python, Run, on_demand, rows, sklearn_table, write
+from journeys.steps import (
+    PA,
+    TIMEOUT,
+    Python,
+    Run,
+    on_demand,
+    rows,
+    sklearn_table,
+    variables,
+    write,
+)
 
 pytestmark = on_demand
 
@@ -54,6 +65,36 @@ def test_class_weights_hold_with_every_output(
         )
         == "True\n"
     )
+
+
+_WEIGHTED = """
+import io, numpy as np
+from rpnb import PooledClassifier
+from rpnb.baselines import GaussianNB
+from rpnb.evaluate import prequential
+rng = np.random.default_rng(0)
+X = rng.normal(size=(500, 3))
+y = np.where(X[:, 0] + rng.normal(size=500) > 1.5, "rare", "common")
+def state(model):
+    file = io.BytesIO()
+    model.save(file)
+    return file.getvalue()
+for make in (lambda: PooledClassifier(class_weight="balanced", random_state=0),
+             lambda: GaussianNB(class_weight={"rare": 9.0})):
+    one, two, chunks = make(), make(), make()
+    labels = one.predict_then_learn(X, y)
+    more, _ = two.predict_then_learn(X, y, return_proba=True)
+    parts = [chunks.predict_then_learn(X[i:i + 71], y[i:i + 71])
+             for i in range(0, 500, 71)]
+    found = prequential({"it": make()}, X, y, metrics=["error", "log_loss"])
+    print((labels == more).all() and (labels == np.concatenate(parts)).all(),
+          state(one) == state(two) == state(chunks),
+          state(one) == state(found.models["it"]))
+"""
+
+
+def test_class_weights_hold_for_every_way_in(python: Python) -> None:
+    assert set(python(_WEIGHTED).split()) == {"True"}
 
 
 _LATE = """
@@ -120,6 +161,42 @@ def test_the_accurate_learner_is_the_default(
     assert rpnb("learners").stdout.split().index("Pooled") < 10
     summary = python("import rpnb; print(rpnb.__doc__)")
     assert summary.index("PooledClassifier") < summary.index("RPNBClassifier")
+
+
+_EVALUATED = """
+import sys, warnings
+from sklearn.datasets import load_wine
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import check_estimator
+from rpnb import PooledClassifier, RPNBClassifier, expected_failed_checks
+from rpnb.evaluate import prequential
+X, y = load_wine(return_X_y=True, as_frame=True)
+frame = X.assign(kind=y).sample(frac=1.0, random_state=0)
+learners = {"pool": PooledClassifier(random_state=0), "theirs": GaussianNB()}
+print(*prequential(learners, frame, "kind").models)
+with warnings.catch_warnings(record=True) as found:
+    warnings.simplefilter("always")
+    RPNBClassifier(random_state=0).fit(X, y)
+print(any("of column proline" in str(each.message) for each in found))
+print(len(expected_failed_checks(PooledClassifier())) > 0)
+"""
+
+
+def test_learners_of_others_and_warnings_by_name(
+    environment: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("pandas")
+    done = subprocess.run(  # noqa: S603
+        [environment / "python", "-c", _EVALUATED],
+        cwd=tmp_path,
+        env=variables(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=TIMEOUT,
+    )
+    assert done.stdout.split() == ["pool", "theirs", "True", "True"]
+    assert done.stderr == ""
 
 
 _LOADED = """
@@ -237,6 +314,28 @@ def test_mistakes_that_cost_more_are_made_less(rpnb: Run, tmp_path: Path) -> Non
     assert counts[1] > 1.3 * counts[0]
 
 
+def test_rows_of_a_table_have_no_order_and_those_of_a_stream_do(
+    rpnb: Run, tmp_path: Path
+) -> None:
+    labels = [int(i // 25 % 2 > 0) for i in range(1000)]  # runs of 25
+    draw = random.Random(0)  # noqa: S311
+    lines = [f"{label + draw.gauss(0, 1):.4f},{'pq'[label]}" for label in labels]
+    for name, some in (("old", lines[:900]), ("new", lines[900:])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["x,label", *some, ""]))
+    back = [*reversed(lines[900:])]
+    (tmp_path / "back.csv").write_text("\n".join(["x,label", *back, ""]))
+    rpnb("run", "old.csv", "--target", "label", "--save", "m.rpnb")
+
+    def predicted(name: str, *more: str) -> list[str]:
+        told = rpnb("predict", name, "--load", "m.rpnb", *more).stdout
+        return [line.partition(",")[2] for line in told.splitlines()[1:]]
+
+    assert predicted("new.csv") == predicted("back.csv")[::-1]
+    assert predicted("new.csv", "--next") != predicted("new.csv")
+    rpnb("fit", "old.csv", "--target", "label", "--save", "m.rpnb")
+    assert predicted("new.csv") == predicted("back.csv")[::-1]
+
+
 _REASONS = """
 import numpy as np
 from sklearn.datasets import load_iris
@@ -247,15 +346,24 @@ found = model.explain(X[:3])
 print(np.abs(found.values.sum(axis=1) - (found.score - found.base)).max())
 print(len(found.member_names), np.argmax(model.feature_importance()))
 print("<table" in found._repr_html_())
+costs = np.array([[0, 1, 1], [50, 0, 1], [50, 1, 0]])
+P = model.predict_proba(X)
+print((model.predict(X, costs=costs) == (P @ costs).argmin(axis=1)).all())
 """
 
 
 def test_the_pool_gives_reasons(rpnb: Run, python: Python, tmp_path: Path) -> None:
-    rest, members, best, table = python(_REASONS).split()
+    rest, members, best, table, costs = python(_REASONS).split()
     assert float(rest) < 1e-6
     assert int(members) > 3
     assert int(best) in (2, 3)  # of iris, the petals
-    assert table == "True"
+    assert (table, costs) == ("True", "True")
+    sklearn_table("iris", tmp_path / "iris.csv")
+    words = ("iris.csv", "--target", "label", "--shuffle", 1, "--report", "r.html")
+    rpnb("run", *words)
+    page = (tmp_path / "r.html").read_text()
+    assert "Importance" in page
+    assert "petal" in page or "x2" in page
 
 
 # Looks

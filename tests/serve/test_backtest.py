@@ -166,7 +166,7 @@ def test_command(client: Client, shared: ServerProcess) -> None:
     assert found["learners"][0]["error"] == client.model("shown")["error"]
     assert found["learners"][0]["kappa"] > 0.5
     assert found["learners"][1]["log_loss"] is None
-    done = run_command(*words, "AROW,RPNB", "--param", "RPNB.n_estimators=5")
+    done = run_command(*words, "AROW", "RPNB", "--param", "RPNB.n_estimators=5")
     lines = done.stdout.splitlines()
     assert lines[0].split()[:4] == ["learner", "rows", "error", "log-loss"]
     assert lines[3].startswith("RPNB (n_estimators=5)")
@@ -178,7 +178,7 @@ def test_command(client: Client, shared: ServerProcess) -> None:
     [
         (["--model", "none", "--learners", "AROW"], "has no model 'none'; it has: "),
         (["--model", "refuse", "--learners", "AROv"], "did you mean AROW"),
-        (["--model", "refuse", "--learners", ","], "must name at least one learner"),
+        (["--model", "refuse", "--learners", ","], "name at least one learner"),
         (
             ["--model", "refuse", "--learners", "AROW", "--param", "RPNB.a=1"],
             "RPNB is not among --learners",

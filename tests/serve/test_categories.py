@@ -103,7 +103,11 @@ def test_it_is_the_same_after_a_restart(start: Callable[..., ServerProcess]) -> 
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (["big", "Rome", 1], "row 0, column size must be a number or null"),
+        (
+            ["big", "Rome", 1],
+            "row 0, column size must be a number or null, .*are named as such when the "
+            "model is created",
+        ),
         ([1.0, ["Rome"], 1], "row 0, column city must be text, a number or null"),
         ([1.0, {"a": 1}, 1], "row 0, column city must be text, a number or null"),
     ],

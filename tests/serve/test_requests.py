@@ -223,7 +223,10 @@ def test_rows_of_all_batches_of_arrow_are_counted_before_they_are_read() -> None
         ({"name": "new", "n_features": 2, "learner": "SVM"}, "learner must be one of"),
         ({"name": "new", "n_features": 2, "classes": []}, "at least one"),
         ({"name": "new", "n_features": 2, "classes": ["a", 1]}, "another type"),
-        ({"name": "new", "n_features": 2, "parameters": {"n": 1}}, "no other names"),
+        (
+            {"name": "new", "n_features": 2, "parameters": {"n": 1}},
+            "has no parameter n;",
+        ),
         (
             {"name": "new", **SMALL_RPNB, "parameters": {"n_estimators": -77}},
             "at least 1",
@@ -232,7 +235,10 @@ def test_rows_of_all_batches_of_arrow_are_counted_before_they_are_read() -> None
             {"name": "new", **SMALL_RPNB, "parameters": {"n_estimators": 10**9}},
             "max_state",
         ),
-        ({"name": "new", "n_features": 2, "parameters": {"n_jobs": 64}}, "no other"),
+        (
+            {"name": "new", "n_features": 2, "parameters": {"n_jobs": 64}},
+            "has no parameter n_jobs",
+        ),
         (
             {"name": "new", **SMALL_RPNB, "parameters": {"class_prior": {"a": 1}}},
             "class_prior",

@@ -38,9 +38,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--learners",
         required=True,
-        metavar="NAME,NAME,...",
-        help="learners to try; the learner in service keeps its parameters unless "
-        "--param changes them",
+        nargs="+",
+        metavar="NAME",
+        help="learners to try, separated by spaces or commas; the learner in service "
+        "keeps its parameters unless --param changes them",
     )
     parser.add_argument(
         "--param",
@@ -107,20 +108,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _candidates(
-    text: str, params: Sequence[str], served: "ModelSpec"
+    words: Sequence[str], params: Sequence[str], served: "ModelSpec"
 ) -> "dict[str, ModelSpec]":
     """Return the specifications of the learners, without the one in service."""
     import inspect
     from dataclasses import replace
 
-    from rpnb.cli.learners import class_of
+    from rpnb.cli.learners import class_of, listed_names
     from rpnb.estimators.checks.columns import CATEGORICAL, TEXT
     from rpnb.estimators.registry import spelled
 
-    given = [name.strip() for name in text.split(",") if name.strip()]
-    if not given:
-        raise CommandError("--learners must name at least one learner")
-    names = list(dict.fromkeys(spelled(name) or name for name in given))
+    names = listed_names(words)
     classes = {name: class_of(name) for name in names}
     changed: dict[str, dict[str, Any]] = {name: {} for name in names}
     for each in params:

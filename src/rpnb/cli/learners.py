@@ -24,8 +24,21 @@ from rpnb.preprocessing import RunningScaler, make_stream_pipeline
 def names_of(arguments: argparse.Namespace) -> list[str]:
     """Return the names of the requested learners, without repetition."""
     given = [arguments.model] if arguments.model else []
-    given += arguments.compare
-    return list(dict.fromkeys(spelled(name) or name for name in given))
+    return listed_names([*given, *arguments.compare])
+
+
+def listed_names(words: Sequence[str]) -> list[str]:
+    """Return the learners in words of a command line, without repetition.
+
+    Names are separated by spaces or commas.
+
+    >>> listed_names(["pooled,PA,", "AROW", "Pooled"])
+    ['Pooled', 'PA', 'AROW']
+    """
+    given = [name.strip() for word in words for name in word.split(",")]
+    if words and not any(given):
+        raise CommandError("name at least one learner; `rpnb learners` lists them")
+    return list(dict.fromkeys(spelled(name) or name for name in given if name))
 
 
 def make_learners(
@@ -75,12 +88,19 @@ def _shared_out(
     found: dict[str, dict[str, Any]] = {name: {} for name in names}
     for parameter, value in given.items():
         option = "--" + parameter.replace("_", "-")
+        if parameter == "class_weight" and value not in (None, "balanced"):
+            raise CommandError(
+                f"{option} must be balanced or none, got {value!r}; weights of single "
+                "classes are a dictionary in Python: PooledClassifier(class_weight=…)"
+            )
         if parameter in SHARED:
             owners = [name for name in names if has_parameter(name, parameter)]
             if not owners:
                 verb = "has" if len(names) == 1 else "have"
+                having = [name for name in learners() if has_parameter(name, parameter)]
                 raise CommandError(
-                    f"{option}: {' and '.join(names)} {verb} no such parameter"
+                    f"{option}: {' and '.join(names)} {verb} no such parameter; it is "
+                    f"one of {', '.join(having)}"
                 )
         elif RPNB in names:
             owners = [RPNB]

@@ -97,9 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
     with Outputs(read if costs is None else [*read, arguments.costs]) as outputs:
         try:
             source = _open(arguments, state, model)
+            notes = source.notes
             if not arguments.quiet:
-                for note in source.notes:
-                    sys.stderr.write(f"{source.name}: {note}\n")
+                sys.stderr.writelines(f"{source.name}: {note}\n" for note in notes)
             ahead = ReadAhead(source.chunks(arguments.chunk_rows))
             try:
                 with (
@@ -113,6 +113,9 @@ def run(arguments: argparse.Namespace) -> int:
             finally:
                 ahead.close()
                 source.close()
+            if not arguments.quiet:
+                later = [note for note in source.notes if note not in notes]
+                sys.stderr.writelines(f"{source.name}: {note}\n" for note in later)
         except FileError as error:
             raise CommandError(str(error)) from error
         outputs.commit()

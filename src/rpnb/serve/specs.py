@@ -212,10 +212,12 @@ def _parameters(estimator: type[Learner], given: Any) -> dict[str, Any]:
         for name in inspect.signature(estimator).parameters
         if name not in _NOT_FOR_CLIENTS
     ]
-    if not given.keys() <= set(names):
-        raise invalid(
-            f"parameters must have no other names than {', '.join(names) or 'none'}"
-        )
+    for name in given:
+        if name not in names:
+            raise invalid(
+                f"the learner has no parameter {name:.100}; it has "
+                f"{', '.join(names) or 'none'}"
+            )
     for name, value in given.items():
         values = value if isinstance(value, list) and value else [value]
         for each in values:

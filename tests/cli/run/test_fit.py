@@ -82,6 +82,17 @@ def test_a_sorted_stream_is_warned_of_first_where_it_is_saved(
     assert json.loads(capsys.readouterr().out)["warning"].startswith("Do not use ")
 
 
+def test_a_stream_with_a_stray_row_is_called_sorted_too(
+    digits: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head, *lines = (digits / "sorted.csv").read_text().splitlines()
+    lines.insert(20, lines.pop())
+    (digits / "stray.csv").write_text("\n".join([head, *lines, ""]))
+    words = ["run", str(digits / "stray.csv"), "--target", "label", "--quiet"]
+    assert main([*words, "--save", str(digits / "m.rpnb")]) == 0
+    assert capsys.readouterr().out.startswith("Do not use ")
+
+
 def test_rows_are_the_next_of_the_stream_only_on_request(
     digits: Path,
 ) -> None:

@@ -90,6 +90,33 @@ def names_of_one(name: str) -> list[str]:
     return names_of(Namespace(model=name, compare=[]))
 
 
+@pytest.mark.parametrize("words", [["pooled,PA"], ["Pooled,", "PA"], ["Pooled", "pa"]])
+@pytest.mark.parametrize(
+    "command", [["compare", "--learners"], ["run", "--compare"]], ids=" ".join
+)
+def test_names_are_separated_by_spaces_or_commas(
+    words: list[str],
+    command: list[str],
+    path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name, option = command
+    found = run(capsys, name, path, "--target", "kind", option, *words)
+    learners = [each["name"] for each in found["learners"] if not each["reference"]]
+    assert learners == ["Pooled", "PA"]
+    assert main([name, str(path), "--target", "kind", option, ","]) == 2
+    assert "name at least one learner" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["balenced", '{"p": 2}', "2"])
+def test_class_weights_on_the_command_line_are_balanced(
+    given: str, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", str(path), "--target", "kind", "--class-weight", given]
+    assert main(words) == 2
+    assert "--class-weight must be balanced or none" in capsys.readouterr().err
+
+
 def test_class_weights_go_to_every_learner_that_has_them(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -99,7 +126,9 @@ def test_class_weights_go_to_every_learner_that_has_them(
     given = [each["parameters"].get("class_weight") for each in found["learners"]]
     assert given == ["balanced", "balanced", None, None, None]
     (said,) = found["advice"]
-    assert said == "--class-weight: of Pooled, GaussianNB; PA has no class weights."
+    assert said == (
+        "--class-weight applies to Pooled and GaussianNB; PA has no class weights."
+    )
 
 
 @pytest.mark.parametrize(

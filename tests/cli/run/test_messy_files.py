@@ -204,7 +204,7 @@ def test_a_word_in_a_column_with_points_keeps_its_points(
         ("a,b\n1,2\n", "y", "--skip-rows 2"),
         # It is unclear which of the lines names the columns.
         ("a,b\n1,2\n", "3", None),
-        # Names of rows, as R writes them, have no name themselves.
+        # The name of a column is missing.
         ("x,z,w,y\n", "y", None),
     ],
 )
@@ -217,7 +217,7 @@ def test_lines_before_a_table_may_have_columns_too(
 ) -> None:
     path = tmp_path / "report.csv"
     names = "" if before.startswith("x") else "k,x,z,w,y\n"
-    rows = [f"{i},{i % 7},{i % 5},{i % 3},{'pq'[i % 2]}\n" for i in range(60)]
+    rows = [f"{i}.5,{i % 7},{i % 5},{i % 3},{'pq'[i % 2]}\n" for i in range(60)]
     path.write_text(before + names + "".join(rows))
     given = ["run", str(path), "--target", target, "--quiet", "--json"]
     assert main(given) == 2
@@ -569,10 +569,10 @@ def test_a_row_that_ends_with_a_delimiter_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("x,label\n" + "1,a,\n2,b,\n" * 20)
+    path.write_text("x,label\n" + "1,a\n" + "1,a,\n2,b,\n" * 20)
     assert main(["run", str(path), "--target", "label"]) == 2
     said = capsys.readouterr().err
-    assert "row 1: 3 columns, expected 2; the row ends with a delimiter" in said
+    assert "row 2: 3 columns, expected 2; the row ends with a delimiter" in said
 
 
 def test_an_empty_name_is_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
@@ -632,3 +632,264 @@ def test_predictions_are_not_written_under_the_name_of_another_format(
     assert main([*words, "--predictions", str(out)]) == 2
     assert ".parquet files cannot be written; use .csv" in capsys.readouterr().err
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "dropped"),
+    [
+        ("", ",", {"Unnamed: 2": "empty, without a name"}),
+        ("{i},", "", {"Unnamed: 0": "an index without a name"}),
+        ("tree {i},", "", {"Unnamed: 0": "an index without a name"}),
+    ],
+)
+def test_all_rows_may_have_one_more_cell_than_the_header(
+    begin: str,
+    end: str,
+    dropped: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "r.csv"
+    rows = [f"{begin}{{i}}.5,{'pq'[i % 2]}{end}\n".format(i=i) for i in range(1, 61)]
+    path.write_text("x,y\n" + "".join(rows))
+    assert main(["run", str(path), "--target", "y", "--quiet", "--json"]) == 0
+    columns = json.loads(capsys.readouterr().out)["columns"]
+    assert (columns["numbers"], columns["dropped"]) == (["x"], dropped)
+
+
+@pytest.mark.parametrize("header", [",x,y", "x,y"])
+def test_a_column_without_a_name_can_be_dropped(
+    header: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"tree {i},{i % 9};5,{'pq'[i % 2]}\n".replace(";", ".") for i in range(60)]
+    Path("r.csv").write_text(f"{header}\n" + "".join(rows * 2))
+    words = ["run", "r.csv", "--target", "y", "--quiet", "--json"]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said.endswith("column 1 has no name; name it, or drop it with --drop 1\n")
+    assert main([*words, "--drop", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"]["numbers"] == ["x"]
+    Path("r.csv").write_text(f"{header}\n" + "".join(rows * 2).replace(".5", "_500"))
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "has 2 problems" in said
+    _, *fixed = shlex.split(said.splitlines()[-1].removeprefix("Try: "))
+    assert main(fixed) == 0
+
+
+def test_lines_that_repeat_the_header_are_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, model = tmp_path / "r.csv", tmp_path / "m.rpnb"
+    part = "x,y\n" + "1,p\n2,q\n" * 20
+    path.write_bytes((part * 2 + "\ufeff" + part + "x,y \r\n").encode())
+    words = ["run", str(path), "--target", "y", "--save", str(model), "--json"]
+    assert main([*words, "--chunk-rows", "7"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["rows"] == 120
+    assert json.loads(out)["classes"] == ["p", "q"]
+    note = "r.csv: 3 lines that repeat the header are skipped\n"
+    assert err.count(note) == 1
+    assert main(["predict", str(path), "--load", str(model)]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 121
+    assert err.count(note) == 1
+
+
+def test_a_table_may_consist_of_its_first_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("sunny,no\n" * 30)
+    assert main(["run", str(path), "--target", "2", "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 29
+
+
+@pytest.mark.parametrize("header", ["sunny,weak,no", "0.5,weak,no"])
+def test_rows_equal_to_a_first_line_of_data_are_kept(
+    header: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text(f"{header}\n{header.replace('no', 'yes')}\n" * 30)
+    assert main(["run", str(path), "--target", "3", "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 59
+
+
+@pytest.mark.parametrize("line", ["# a pause", "source: nobody's figures"])
+def test_a_line_of_one_cell_can_be_skipped(
+    line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("x,y\n" + "1,p\n2,q\n" * 20 + f"{line}\n" + "1,p\n" * 20)
+    words = ["run", str(path), "--target", "y", "--json", "--quiet"]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "row 41: 1 column, expected 2" in said
+    option = shlex.split(said.partition("to skip this line, use ")[2])
+    assert main([*words, *option]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 60
+
+
+@pytest.mark.parametrize("zone", ["Z", "+02:00"])
+def test_times_with_a_zone_are_dates(
+    zone: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, model = tmp_path / "r.csv", tmp_path / "m.rpnb"
+    rows = [
+        f"2024-01-{1 + i % 28:02d}T{i % 24:02d}:00:00{zone},{'pq'[i % 24 > 11]}\n"
+        for i in range(300)
+    ]
+    path.write_text("when,y\n" + "".join(rows))
+    words = ["fit", str(path), "--target", "y", "--json", "--save", str(model)]
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["columns"]["dates"] == ["when"]
+    assert found["learners"][0]["error"] < 0.15
+    assert main(["predict", str(path), "--load", str(model), "--quiet"]) == 0
+
+
+@pytest.mark.parametrize("word", ["unknown", "-"])
+def test_a_word_among_dates_may_be_a_missing_value(
+    word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    rows = [
+        f"{word if i % 9 == 4 else f'2024-01-{1 + i % 28:02d}'},{'pq'[i % 2]}\n"
+        for i in range(60)
+    ]
+    path.write_text("when,y\n" + "".join(rows))
+    words = ["run", str(path), "--target", "y", "--json", "--quiet"]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert f"row 5, column when: {word!r} is not a date" in said
+    option = shlex.split(said.partition("for a missing value, use ")[2])
+    assert main([*words, *option]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"]["dates"] == ["when"]
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_the_learner_that_reads_dates_is_named_as_the_command_takes_it(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    rows = [f"2024-01-{1 + i % 28:02d},{'pq'[i % 2]}\n" for i in range(60)]
+    path.write_text("when,y\n" + "".join(rows))
+    words = [command, str(path), "--target", "y", "--json", "--quiet"]
+    assert main([*words, *(["--model", "PA"] if command == "run" else [])]) == 2
+    said = capsys.readouterr().err.partition(", or use ")[2]
+    option = shlex.split(said.split(", which")[0])
+    assert main([*words, *option]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"]["dates"] == ["when"]
+
+
+def test_a_limit_of_measurement_may_be_a_missing_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    rows = [f"{'<0.01' if i % 9 == 4 else i},{'pq'[i % 2]}\n" for i in range(60)]
+    path.write_text("x,y\n" + "".join(rows))
+    words = ["run", str(path), "--target", "y", "--json", "--quiet"]
+    assert main(words) == 2
+    assert "--na '<0.01'" in capsys.readouterr().err
+    assert main([*words, "--na", "<0.01"]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"]["numbers"] == ["x"]
+
+
+def test_a_column_of_too_large_numbers_can_be_dropped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("a b,x,y\n" + "1e300,1,p\n1e299,2,q\n" * 20)
+    words = ["run", str(path), "--target", "y", "--json", "--quiet"]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    option = shlex.split(said.partition("or drop it with ")[2])
+    assert option == ["--drop", "a b"]
+    assert main([*words, *option]) == 0
+
+
+def test_all_spellings_of_infinity_are_missing_values_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    cells = ["1", "2", "-Infinity", "3", "-inf"] * 12
+    rows = [f"{cell},{'pq'[i % 2]}\n" for i, cell in enumerate(cells)]
+    path.write_text("x,y\n" + "".join(rows))
+    words = ["run", str(path), "--target", "y", "--json", "--quiet"]
+    assert main([*words, "--model", "PA", "--na=-inf", "--missing", "mean"]) == 0
+    assert main([*words, "--model", "PA", "--na=inf", "--missing", "mean"]) == 2
+    assert "--na=-inf --missing mean" in capsys.readouterr().err
+
+
+def test_numbers_as_names_of_columns_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("0.5,3,p\n" + "1,2,p\n2,3,q\n" * 20)
+    assert main(["run", str(path), "--target", "-1"]) == 0
+    assert "names such as 0.5 look like data" in capsys.readouterr().err
+    path.write_text("2019,2020,y\n" + "1,2,p\n2,3,q\n" * 20)
+    assert main(["run", str(path), "--target", "-1"]) == 0
+    assert "look like data" not in capsys.readouterr().err
+
+
+def test_points_that_may_separate_thousands_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    cells = [f"{1 + i % 9}.{100 + i}" if i % 3 else str(900 + i) for i in range(60)]
+    rows = [f"{c};{i}.125;0.{100 + i};{'pq'[i % 2]}\n" for i, c in enumerate(cells)]
+    path.write_text("unit price;x;z;y\n" + "".join(rows))
+    words = ["run", str(path), "--target", "y"]
+    assert main(words) == 0
+    said = capsys.readouterr().err
+    assert "column unit price: 2.101 is read as a number below 1000" in said
+    assert said.count("separates thousands") == 1
+    option = said.partition("separates thousands, use ")[2].splitlines()[0]
+    assert main([*words, *shlex.split(option)]) == 0
+    assert "separates thousands" not in capsys.readouterr().err
+    path.write_text(path.read_text().replace(";", ","))
+    assert main(words) == 0
+    assert "separates thousands" not in capsys.readouterr().err
+
+
+def test_a_label_of_a_single_row_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("x,y\n" + "1,p\n2,q\n" * 60 + "Total,120\n")
+    words = ["run", str(path), "--target", "y", "--quiet", "--na", "Total"]
+    assert main(words) == 0
+    assert "The label '120' has a single row" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "said"),
+    [
+        ("2024-01-31 10:00:00", "soon", "'soon' is not a date such as 2024-05-31"),
+        ("2024-01-31 10:00:00", "2024-01-31 10:00:00Z", "has a time zone"),
+        ("2024-01-31 10:00:00Z", "2024-01-31 10:00:00", "has no time zone"),
+        ("true", "perhaps", "'perhaps' is not true or false"),
+    ],
+)
+def test_a_value_unlike_the_first_blocks_has_its_row(
+    good: str,
+    bad: str,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in ("lines", "text"):
+        monkeypatch.setattr(f"rpnb.files.formats.{module}.BLOCK", 1 << 10)
+    path = tmp_path / "r.csv"
+    path.write_text("a,y\n" + f"{good},p\n{good},q\n" * 5000 + f"{bad},p\n")
+    words = ["run", str(path), "--target", "y", "--quiet", "--model", "Pooled"]
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert "row 10001, column a: " in err
+    assert said in err

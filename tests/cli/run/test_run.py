@@ -420,7 +420,10 @@ def test_every_parameter_of_the_estimator_is_an_option(
         (["--model", "AROV"], "unknown learner 'AROV' (did you mean AROW"),
         (["--model", "OGD", "--n-estimators", "3"], "--n-estimators is a parameter of"),
         (["--n-estimators", "3"], "which is not among the learners: use --model RPNB"),
-        (["--model", "PA", "--class-weight", "balanced"], "--class-weight: PA has"),
+        (
+            ["--model", "PA", "--class-weight", "balanced"],
+            "has no such parameter; it is one of Pooled, RPNB, ",
+        ),
         (["--model", "AROW", "--param", "D=3"], "AROW has no parameter 'D'"),
         (
             ["--compare", "AROW", "PA", "--param", "C=3"],

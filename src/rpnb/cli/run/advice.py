@@ -12,6 +12,8 @@ from rpnb.report.html import listed
 _SHOWN, _LONGEST = 8, 60
 # Fewer rows than this for each class are few.
 _FEW = 30
+# More labels of a single row than this are no mistakes.
+_ONCE = 3
 # Labels are autocorrelated where they change so much less often than in a random order.
 _RUNS = 0.25
 # A class with this share of the rows leaves the others few.
@@ -99,6 +101,7 @@ def advice(evaluation: Evaluation, facts: RunFacts) -> list[str]:
             ideas = _ideas(evaluation, facts, behind, all_behind=behind == learners)
             said[-1] += f"Try {_alternatives(ideas)}."
     said += _on_similar_labels(evaluation)
+    said += _on_single_rows(evaluation)
     return said + _on_rare_classes(evaluation, facts)
 
 
@@ -126,6 +129,25 @@ def _on_similar_labels(evaluation: Evaluation) -> list[str]:
     names = listed([repr(label) for label in found[0]])
     which = "The labels" if len(found) == 1 else "Labels such as"
     return [f"{which} {names} differ only in case, and are different classes."]
+
+
+def _on_single_rows(evaluation: Evaluation) -> list[str]:
+    """Return a sentence on labels of a single row, if they may be mistakes.
+
+    Such are labels with a typing error, and rows that do not belong to the table.
+    """
+    counts = evaluation.class_counts()
+    once = [
+        label
+        for label, count in zip(evaluation.labels.labels, counts, strict=True)
+        if count == 1
+    ]
+    if not 0 < len(once) <= _ONCE or counts.sum() < _FEW * len(counts):
+        return []
+    names = listed([repr(label) for label in once])
+    if len(once) == 1:
+        return [f"The label {names} has a single row: a mistake in the file?"]
+    return [f"The labels {names} have a single row each: mistakes in the file?"]
 
 
 def _error(each: Participant) -> float:

@@ -48,7 +48,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="NAME",
-        help="evaluate several learners in one pass over the file",
+        help="evaluate several learners, separated by spaces or commas, in one pass "
+        "over the file",
     )
     add_arguments(parser)
     _add_engine(parser.add_argument_group("engine"))

@@ -22,7 +22,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=list(COMPARED),
         metavar="NAME",
-        help=f"learners to compare (default: {' '.join(COMPARED)})",
+        help="learners to compare, separated by spaces or commas (default: "
+        f"{' '.join(COMPARED)})",
     )
     add_arguments(parser)
     parser.set_defaults(run=run, model=None)

@@ -43,8 +43,11 @@ def learners_of(
 
 def explained(error: FileError, command_line: str) -> CommandError:
     """Return an error for the user, with a command that works, if known."""
-    if "\n" not in str(error) or not error.fixes:
-        return CommandError(str(error))
+    text = str(error)
+    if command_line.startswith("rpnb compare "):
+        text = text.replace("--model Pooled", "--learners Pooled")
+    if "\n" not in text or not error.fixes:
+        return CommandError(text)
     words: dict[str, list[str]] = {}
     for option, value in error.fixes:
         words.setdefault(option, []).append(value)
@@ -54,7 +57,7 @@ def explained(error: FileError, command_line: str) -> CommandError:
             more += words_of(option, values)
         else:
             more += [word for value in values for word in (option, value)]
-    return CommandError(f"{error}\nTry: {command_line} {shlex.join(more)}")
+    return CommandError(f"{text}\nTry: {command_line} {shlex.join(more)}")
 
 
 @contextmanager

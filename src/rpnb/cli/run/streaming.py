@@ -54,6 +54,7 @@ from rpnb.files import (
 from rpnb.files.encoding.column_encoder import ColumnEncoder
 from rpnb.labels import NO_LABEL
 from rpnb.preprocessing import StreamPipeline
+from rpnb.report.html import listed
 
 if TYPE_CHECKING:
     from rpnb.core.columns.coding import ColumnKind
@@ -151,15 +152,18 @@ class _Run:
         self._seconds = 0.0
         self._predictions: PredictionsFile | None = None
         self._spread: str | None = None
+        self._announced: set[str] = set()
         self._probabilities = needed_probabilities(arguments)
         self._last_rows: LastRows | None = None
         self._display = Display(sys.stderr, line)
 
     def announce(self) -> None:
-        """Print notes on how the file is read."""
+        """Print notes on how the file is read, those that are new."""
         if not self._arguments.quiet and isinstance(self._source, LabelledFile):
             for note in self._source.notes:
-                sys.stderr.write(f"{self._source.name}: {note}\n")
+                if note not in self._announced:
+                    sys.stderr.write(f"{self._source.name}: {note}\n")
+                    self._announced.add(note)
 
     def evaluate(self, interrupt: Interrupt) -> None:
         """Predict, then learn, all rows, or until Ctrl-C."""
@@ -186,6 +190,7 @@ class _Run:
             self._source.close()
             self._display.close()
         self._seconds = time.monotonic() - self._start
+        self.announce()  # what was found only later in the file
         if self.evaluation is not None and self.evaluation.rows == 0:
             raise FileError(f"{self._source.name}: no row has a label")
 
@@ -393,8 +398,8 @@ class _Run:
             return None
         verb = "has" if len(without) == 1 else "have"
         return (
-            f"--class-weight: of {', '.join(name for name in have if have[name])}; "
-            f"{', '.join(without)} {verb} no class weights."
+            f"--class-weight applies to {listed([n for n in have if have[n]])}; "
+            f"{listed(without)} {verb} no class weights."
         )
 
     def _columns(self) -> dict[str, Any]:

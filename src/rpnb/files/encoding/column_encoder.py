@@ -24,7 +24,12 @@ from rpnb.core.columns.coding import (
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.files.encoding.number_text import PERHAPS_MISSING, Notation
 from rpnb.files.encoding.targets import Targets
-from rpnb.files.encoding.text_columns import ISO_DATE, is_word, refused_number
+from rpnb.files.encoding.text_columns import (
+    ISO_DATE,
+    is_word,
+    refused_date,
+    refused_number,
+)
 from rpnb.files.formats.arrow_arrays import as_array, is_text
 from rpnb.files.reading import FileError, Kind, LabelledChunk, ReadOptions, typed
 from rpnb.labels import NO_LABEL, LabelIndex
@@ -254,10 +259,9 @@ class ColumnEncoder:
         texts = values.to_pylist()
         for text, row in zip(texts, rows.tolist(), strict=True):
             if text is not None and not _is_date(text):
+                words = [text] if self._na and is_word(text) else []
                 raise FileError(
-                    f"{self.name}, row {row}, column {column}: {text[:40]!r} is not a "
-                    "date such as 2024-05-31 or 2024-05-31 18:30:00, unlike the others "
-                    "in the column"
+                    refused_date(self.name, row, column, text, na=words),
                 )
         return np.array([t if t is None else t.rstrip("Z") for t in texts], "M8[us]")
 
@@ -367,15 +371,20 @@ class ColumnEncoder:
                 return
         i, j = np.argwhere(bad)[0].tolist()
         value, column = float(X[i, j]), self.feature_names()[j]
-        what = f"{value!r} is too large: squares overflow beyond ±{LARGEST:.0e}"
+        what = (
+            f"{value!r} is too large: squares overflow beyond ±{LARGEST:.0e}; rescale "
+            f"the column, or drop it with {typed('--drop', column)}"
+        )
         if np.isnan(value):
             what = "the value is missing or NaN; use --missing mean to impute the mean "
             what += "of earlier rows, or --model Pooled, which supports missing values"
         elif np.isinf(value):
             what = "infinity is not allowed; features must be finite numbers"
             if self._na:
+                text = typed("--na", "inf" if value > 0 else "-inf")
+                text += "" if self._options.missing == "keep" else " --missing mean"
                 what += "; if it stands for a missing value, use --na followed by its "
-                what += "text, such as --na inf"
+                what += f"text, such as {text}"
         raise FileError(f"{self.name}, row {rows[i]}, column {column}: {what}")
 
     # Saving and resuming

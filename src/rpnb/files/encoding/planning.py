@@ -62,16 +62,20 @@ def plan_columns(
     )
     dropped = dict.fromkeys(options.drop, "--drop")
     wanted = {options.target, *options.as_category, *(options.columns or ())}
-    for column, why in _index_columns(name, schema, first).items():
+    problems: list[FileError] = []
+    for column, why in _index_columns(schema, first).items():
         if column not in wanted:
             dropped.setdefault(column, why)
+    for column in _without_names(schema.names, first):
+        if column not in dropped:
+            problems.append(_refused_without_name(name, names.index(column) + 1))
+            dropped[column] = "without a name"
     if options.columns is not None:
         return _as_before(name, names, options, dropped)
     native = options.categorical == "native"
     kinds: dict[str, Kind] = {}
     notations: dict[str, Notation] = {}
     notes: list[str] = []
-    problems: list[FileError] = []
     named: list[str] = []  # with words that --na would take as missing values
     for field in schema:
         if field.name in dropped:
@@ -327,7 +331,7 @@ def _as_before(
 
 
 def _index_columns(
-    name: str, schema: "pa.Schema", first: Mapping[str, "pa.ChunkedArray"]
+    schema: "pa.Schema", first: Mapping[str, "pa.ChunkedArray"]
 ) -> dict[str, str]:
     """Return columns that number or name the rows, and why they are dropped.
 
@@ -344,9 +348,27 @@ def _index_columns(
             found[column] = "empty, without a name"
         elif j == 0 and len(values.unique()) == len(values):
             found[column] = "an index without a name"
-        elif column == UNNAMED.format(j):
-            raise FileError(f"{name}, header: column {j + 1} has no name")
     return found
+
+
+def _without_names(
+    names: Sequence[str], first: Mapping[str, "pa.ChunkedArray"]
+) -> list[str]:
+    """Return the columns that have no name in the file."""
+    return [
+        column
+        for j, column in enumerate(names)
+        if column in first and column == UNNAMED.format(j)
+    ]
+
+
+def _refused_without_name(name: str, number: int) -> FileError:
+    """Return an error for a column without a name, by its number."""
+    return FileError(
+        f"{name}, header: column {number} has no name; name it, or drop it with "
+        f"--drop {number}",
+        [("--drop", str(number))],
+    )
 
 
 def _pandas_index(schema: "pa.Schema") -> list[str]:

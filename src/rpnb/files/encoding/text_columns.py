@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 # Largest number of rows to examine.
 _EXAMINED = 20_000
-# A text that may stand for a missing number, an error of Excel among them; of so many,
-# at most, in a column.
-_WORD, _WORDS = re.compile(r"[^\d\n]{1,40}|#[A-Z]+/?[A-Z0]*[!?]?"), 3
+# A text that may stand for a missing number, an error of Excel or a limit such as <0.1
+# among them; of so many, at most, in a column.
+_WORD = re.compile(r"[^\d\n]{1,40}|#[A-Z]+/?[A-Z0]*[!?]?|[<>≤≥~≈]=?\s*\d[\d.,]{,9}")
+_WORDS = 3
 # So many numbers with a unit, or beside words, may be names of categories.
 _FEW, _FEW_BESIDE_WORDS = 20, 5
 # So many values, and more than this share of them different, are free text.
@@ -110,8 +111,13 @@ def examine_text(
     there = total - sum(counts[v] for v in gone - numbers)
     if 2 * sum(counts[v] for v in numbers) > there:
         raise _not_numbers(name, column, values, readable, gone, notation, na=na)
-    if native and all(ISO_DATE.fullmatch(v) for v in counts):
+    words = [v for v in counts if not ISO_DATE.fullmatch(v)]
+    if native and not words:
         return ExaminedText("date", f"column {column} is read as dates")
+    if native and na and len(words) < len(counts) and _may_be_missing(words):
+        row = values.index(words[0]).as_py() + 1
+        text = refused_date(name, row, column, words[0], na=words)
+        raise FileError(text, [("--na", word) for word in words])
     if 2 * sum(n for v, n in counts.items() if _DATE.fullmatch(v)) > total:
         raise FileError(
             f"{name}, column {column}: {_refused_dates(column, native=native)}",
@@ -130,8 +136,8 @@ def examine_text(
         raise FileError(
             f"{name}, column {column}: {len(counts):,} different values in the first "
             f"{total:,}, so free text rather than categories; drop it with "
-            f"{typed('--drop', column)}, or read it as categories with "
-            f"{typed('--as-category', column)}",
+            f"{typed('--drop', column)}, read it as categories with "
+            f"{typed('--as-category', column)}, or use --model Pooled, which reads it",
             [("--drop", column)],
         )
     return ExaminedText("category")
@@ -396,6 +402,24 @@ def _number_note(column: str, counts: dict[str, int], notation: Notation) -> str
     if notation.thousands is not None or notation.decimal != ".":
         return None  # the user requested it
     return f"column {column} is read as numbers, such as {example.strip()!r}"
+
+
+def refused_date(
+    name: str, row: int, column: str, cell: str, na: Sequence[str] = ()
+) -> str:
+    """Return a message on a cell that is not a date such as the others.
+
+    `na` are words that may stand for a missing date.
+    """
+    missing = ""
+    if na:
+        option = typed("--na", *(word.strip() for word in na))
+        missing = f"; if it stands for a missing value, use {option}"
+    return (
+        f"{name}, row {row}, column {column}: {cell[:40]!r} is not a date such as "
+        "2024-05-31 or 2024-05-31 18:30:00, unlike the others in the column"
+        f"{missing}"
+    )
 
 
 def refused_number(

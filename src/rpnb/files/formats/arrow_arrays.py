@@ -81,10 +81,14 @@ def kind_of(name: str, field: "pa.Field", *, native: bool = False) -> Kind:
     if native and (types.is_timestamp(kind) or types.is_date(kind)):
         return "date"
     what = "dates or times" if types.is_temporal(kind) else "values"
+    drop = f"drop it with {typed('--drop', field.name)}"
+    if types.is_timestamp(kind) or types.is_date(kind):
+        remedy = f"{drop}, convert it to numbers, or use --model Pooled, which reads it"
+    else:
+        remedy = f"convert it to numbers, or {drop}"
     raise FileError(
         f"{name}, column {field.name}: contains {what} of type {kind}, neither numbers "
-        "nor categories; convert it to numbers, or drop it with "
-        f"{typed('--drop', field.name)}",
+        f"nor categories; {remedy}",
         [("--drop", field.name)],
     )
 
@@ -131,7 +135,7 @@ def read_as(field: "pa.Field", kind: Kind | None) -> "pa.DataType":
     if kind == "text" or (kind == "date" and is_text(field.type)):
         return pa.string()
     if kind == "date":
-        return pa.timestamp("us")
+        return pa.timestamp("us", getattr(field.type, "tz", None))
     return pa.float64()
 
 

@@ -15,15 +15,32 @@ from rpnb.files.encoding.number_text import (
     Notation,
     is_plain_number,
 )
-from rpnb.files.encoding.planning import find_column, no_such_column, plan_columns
-from rpnb.files.encoding.text_columns import is_word, refused_number
-from rpnb.files.formats.arrow_arrays import one_line, read_as, require_pyarrow
+from rpnb.files.encoding.planning import (
+    find_column,
+    no_such_column,
+    notation_of,
+    plan_columns,
+)
+from rpnb.files.encoding.text_columns import (
+    ISO_DATE,
+    is_word,
+    refused_date,
+    refused_number,
+)
+from rpnb.files.formats.arrow_arrays import (
+    is_text,
+    one_line,
+    read_as,
+    require_pyarrow,
+)
 from rpnb.files.formats.dialect import (
     Header,
+    RepeatedHeader,
     cells_of,
     comment_pattern,
     comment_sign,
     find_table,
+    first_rows,
     read_header,
     skip_lines,
     skip_to_header,
@@ -31,13 +48,21 @@ from rpnb.files.formats.dialect import (
 )
 from rpnb.files.formats.lines import closed_on_error, whole_lines
 from rpnb.files.formats.text import TextFile
-from rpnb.files.reading import ColumnPlan, FileError, ReadOptions, join_problems
+from rpnb.files.reading import (
+    ColumnPlan,
+    FileError,
+    ReadOptions,
+    join_problems,
+    typed,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 #: Texts that mean a missing value if they are not in quotation marks.
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "<NA>")
+# A number whose point may separate thousands.
+_THOUSANDS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")
 # Blank cells of up to this width are missing values.
 _WIDEST_BLANK = 32
 # A line that no text file contains.
@@ -77,14 +102,22 @@ class Delimited(TextFile):
             self.notes += [*_repeated_names(header), *_names_like_data(names)]
         notation = Notation(options.decimal, options.thousands)
         self._reading = BlockReader(
-            self.name, names, delimiter, '"', notation, options.na
+            *(self.name, names, delimiter, '"', notation, options.na),
+            comments=options.comment is None,
         )
         lines = whole_lines(BytesIO(), rest, quote=b'"')
         sample = self._comment(next(lines, b""))
         if not sample.strip():
             raise FileError(f"{self.name}: there are no rows")
-        table = self._reading.sample(sample)
+        others = RepeatedHeader(header.line)(sample)
+        table = self._reading.sample(others if others.strip() else sample)
+        again = _cannot_be_a_row(header, table.schema)
+        self._again = RepeatedHeader(header.line if again else b"")
+        if not again:
+            table = self._reading.sample(sample)
         self.plan = plan_columns(self.name, table.schema, options, table, na=True)
+        if delimiter == ";":
+            self.notes += _perhaps_thousands(sample, names, self.plan)
         self._reading.fix(table.schema, self.plan)
         return rest
 
@@ -149,9 +182,12 @@ class Delimited(TextFile):
     def batches(self) -> Iterator["pa.RecordBatch"]:
         """Yield the rows in their order."""
         yield from self._read(
-            lambda block, row: self._reading.read(self._comment(block), row),
+            lambda block, row: self._reading.read(
+                self._again(self._comment(block)), row
+            ),
             quote=b'"',
         )
+        self.notes += self._again.note()
 
     def _has_header(self, skipped: int) -> Callable[[bytes], bool]:
         """Return a function that checks whether bytes contain a header and a row."""
@@ -173,10 +209,51 @@ def _repeated_names(header: Header) -> list[str]:
     return [f"repeated column names are numbered: {shown}"]
 
 
+def _cannot_be_a_row(header: Header, schema: "pa.Schema") -> bool:
+    """Return whether a line that repeats the header is no row of the table.
+
+    In a column of numbers it has a word.
+    """
+    return any(
+        not is_text(field.type) and written and not is_plain_number(written)
+        for field, written in zip(schema, header.written, strict=True)
+    )
+
+
+def _perhaps_thousands(
+    sample: bytes, names: Sequence[str], plan: ColumnPlan
+) -> list[str]:
+    """Return notes on columns whose decimal points may separate thousands.
+
+    Files with semicolons mostly come from where they do.
+    """
+    text = sample[: 1 << 16].decode(errors="replace")
+    rows = [cells for cells in first_rows(text, ";") if len(cells) == len(names)]
+    notes = []
+    for j, name in enumerate(names):
+        if plan.kinds.get(name) != "number":
+            continue
+        if notation_of(name, plan.options) != Notation():
+            continue
+        cells = [cells[j].strip() for cells in rows[:-1]]  # the last may be cut off
+        whole = [cell for cell in cells if re.fullmatch(r"-?\d{1,3}", cell)]
+        points = [cell for cell in cells if re.fullmatch(_THOUSANDS, cell)]
+        there = [cell for cell in cells if cell not in MISSING]
+        if len(points) > 1 and len(whole) + len(points) == len(there):
+            column = typed("--decimal", f"{name}=,")
+            column += f" {typed('--thousands', f'{name}=.')}"
+            notes.append(
+                f"column {name}: {points[0]} is read as a number below 1000; if its "
+                f"point separates thousands, use {column}"
+            )
+    return notes
+
+
 def _names_like_data(names: Sequence[str]) -> list[str]:
-    """Return a note on names of the header that are numbers with a sign or fraction."""
+    """Return a note if most names of the header are numbers, some with a fraction."""
     found = [name for name in names if re.fullmatch(r"-\d+|[+-]?\d*\.\d+", name)]
-    if 2 * len(found) < len(names):
+    numbers = sum(map(is_plain_number, names))
+    if not found or 2 * numbers < len(names):
         return []
     return [
         f"column names such as {found[0]} look like data; if the file has no header, "
@@ -195,8 +272,25 @@ def _with_spaces(missing: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*texts, *blank]))
 
 
+def _in_all_spellings(missing: Sequence[str]) -> list[str]:
+    """Return texts for missing values; infinity is spelled in many ways.
+
+    >>> _in_all_spellings(["gone", "-inf"])[:4]
+    ['gone', '-inf', '-Inf', '-INF']
+    """
+    found: list[str] = []
+    for text in missing:
+        parts = re.fullmatch(r"([+-]?)inf(?:inity)?", text, re.IGNORECASE)
+        words = ("inf", "Inf", "INF", "infinity", "Infinity", "INFINITY")
+        found += [text] if parts is None else [parts[1] + word for word in words]
+    return found
+
+
 class BlockReader:
-    """Converts blocks of delimited text, with columns `names`, to batches."""
+    """Converts blocks of delimited text, with columns `names`, to batches.
+
+    `comments` tells whether --comment can name lines to skip.
+    """
 
     def __init__(
         self,
@@ -206,10 +300,12 @@ class BlockReader:
         quote: str,
         notation: Notation,
         na: Sequence[str] = (),
+        *,
+        comments: bool = False,
     ) -> None:
-        self._name, self._names = name, list(names)
+        self._name, self._names, self._comments = name, list(names), comments
         self._delimiter, self._quote = delimiter, quote
-        self._notation, self._missing = notation, (*MISSING, *na)
+        self._notation, self._missing = notation, (*MISSING, *_in_all_spellings(na))
         self._types: dict[str, Any] = {}
         self._wanted: list[str] = []
         self._known = False
@@ -337,11 +433,17 @@ class BlockReader:
             for name, kind in self._types.items()
             if types.is_floating(kind) or types.is_integer(kind)
         ]
+        others = [
+            (places[name], name, kind)
+            for name, kind in self._types.items()
+            if types.is_timestamp(kind) or types.is_boolean(kind)
+        ]
         try:
             for cells in cells_of(text, self._delimiter, self._quote):
                 if not cells:
                     continue
                 fault = self._fault_of(cells, row, numbers)
+                fault = fault or self._unlike_others(cells, row, others)
                 if fault is not None:
                     return fault
                 row += 1
@@ -355,10 +457,16 @@ class BlockReader:
         """Return a message on the first fault of a row; None if it has none."""
         if len(cells) != len(self._names):
             more = len(cells) == len(self._names) + 1 and not cells[-1].strip()
+            remedy = "; the row ends with a delimiter" if more else ""
+            if self._comments and len(cells) == 1 and not is_plain_number(cells[0]):
+                begin = comment_sign([cells[0].encode()]) or cells[0].strip()[:40]
+                remedy = f"; to skip this line, use {typed('--comment', begin)}"
+            elif any(cell.strip().startswith("'") for cell in cells):
+                remedy = "; cells may be in double quotation marks, not in single ones"
+            columns = "column" if len(cells) == 1 else "columns"
             return (
-                f"{self._name}, row {row}: {len(cells)} columns, expected "
-                f"{len(self._names)}"
-                + ("; the row ends with a delimiter" if more else "")
+                f"{self._name}, row {row}: {len(cells)} {columns}, expected "
+                f"{len(self._names)}{remedy}"
             )
         for j, cell in enumerate(cells):
             if "\N{REPLACEMENT CHARACTER}" in cell:
@@ -375,6 +483,32 @@ class BlockReader:
                     na=[cell] if is_word(cell) else [],
                     known=self._known,
                 )
+        return None
+
+    def _unlike_others(
+        self, cells: list[str], row: int, columns: "list[tuple[int, str, pa.DataType]]"
+    ) -> str | None:
+        """Return a message on the first cell that is no time or boolean."""
+        import pyarrow as pa
+
+        for j, name, kind in columns:
+            cell = cells[j].strip()
+            if cell in self._missing:
+                continue
+            try:
+                pa.scalar(cell).cast(kind)
+            except pa.ArrowInvalid:
+                where = f"{self._name}, row {row}, column {name}"
+                if pa.types.is_boolean(kind):
+                    return (
+                        f"{where}: {cell[:40]!r} is not true or false, unlike the "
+                        "others in the column"
+                    )
+                if ISO_DATE.fullmatch(cell):
+                    zone = "no time zone" if kind.tz else "a time zone"
+                    return f"{where}: {cell!r} has {zone}, unlike the others"
+                words = [cell] if is_word(cell) else []
+                return refused_date(self._name, row, name, cell, na=words)
         return None
 
     def _is_number(self, cell: str) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rpnb.files.encoding.number_text import is_plain_number
 from rpnb.files.encoding.planning import UNNAMED, find_column
 from rpnb.files.formats.lines import LONGEST
-from rpnb.files.reading import FileError
+from rpnb.files.reading import FileError, typed
 
 #: Delimiters by name, for command lines.
 DELIMITERS: Mapping[str, str] = {
@@ -108,7 +108,7 @@ def sniff_delimiter(head: bytes, target: str | None) -> str:
     headers: dict[str, list[str]] = {}
     for sign in _CANDIDATES:
         counts = set()
-        for number, cells in enumerate(_first_rows(text, sign)):
+        for number, cells in enumerate(first_rows(text, sign)):
             if number == 0:
                 headers[sign] = [cell.strip() for cell in cells]
             counts.add(len(cells))
@@ -128,7 +128,7 @@ def sniff_delimiter(head: bytes, target: str | None) -> str:
     return "," if "," in among else max(among, key=lambda sign: columns[sign])
 
 
-def _first_rows(text: str, delimiter: str) -> Iterator[list[str]]:
+def first_rows(text: str, delimiter: str) -> Iterator[list[str]]:
     """Yield the cells of the first lines that are not empty."""
     number = 0
     try:
@@ -157,7 +157,7 @@ def find_table(
     lines = head[:_BYTES].decode(errors="replace").splitlines()[:_LINES]
     found: list[tuple[int, int, str]] = []
     for sign in _CANDIDATES[:-1] if delimiter is None else (delimiter,):
-        cells = [next(_first_rows(line, sign), []) for line in lines]
+        cells = [next(first_rows(line, sign), []) for line in lines]
         counts = [len(each) for each in cells]
         first = next((count for count in counts if count > 0), 0)
         start = _header_with(target, cells)
@@ -219,6 +219,8 @@ class Header(NamedTuple):
     """names of the columns, the repeated ones numbered"""
     written: list[str]
     """the same as they are written"""
+    line: bytes
+    """the line itself, empty if there is no header"""
     rest: bytes
     """the bytes after the header"""
 
@@ -245,15 +247,23 @@ def read_header(name: str, head: bytes, delimiter: str, header: bool) -> Header:
             f"{name}: the first line begins with {sign}, like a comment; use "
             f"--comment {sign!r} to skip such lines"
         )
+    if len(cells) < 2 and re.match(rb"\s*<(!doctype|html|\?xml)", line, re.IGNORECASE):
+        raise FileError(f"{name}: a web page or XML, not a table of text")
     if len(cells) < 2:
+        text = head[:_BYTES].decode(errors="replace").splitlines()[:_LINES]
+        other = other_delimiter([each for each in text if each.strip()])
+        remedy = "if the columns are separated by another sign, set it with --delimiter"
+        if other is not None:
+            option = typed("--delimiter", other)
+            remedy = f"if {other!r} separates the columns, use {option}"
         raise FileError(
             f"{name}: the first line has a single column with the delimiter "
-            f"{delimiter!r}, but a table has labels and at least one feature; if the "
-            "columns are separated by another sign, set it with --delimiter"
+            f"{delimiter!r}, but a table has labels and at least one feature; {remedy}",
+            [] if other is None else [("--delimiter", other)],
         )
     if not header:
         numbers = [str(j) for j in range(1, len(cells) + 1)]
-        return Header(numbers, numbers, head)
+        return Header(numbers, numbers, b"", head)
     written = [cell.strip() for cell in cells]
     names = written
     if all(is_plain_number(cell) for cell in names):
@@ -268,4 +278,74 @@ def read_header(name: str, head: bytes, delimiter: str, header: bool) -> Header:
             names[j] = UNNAMED.format(j)
             if names[j] in there:
                 raise FileError(f"{name}, header: column {j + 1} has no name")
-    return Header(names, written, rest)
+    return _with_unnamed(Header(names, written, line, rest), delimiter)
+
+
+def _with_unnamed(header: Header, delimiter: str) -> Header:
+    """Return a header with a name for the column that all rows have, but not it.
+
+    It is the last column where all rows end with a delimiter, and the first where it
+    holds the names of rows, as R writes them.
+    """
+    text = header.rest[:_BYTES].decode(errors="replace")
+    rows = list(first_rows(text[: text.rfind("\n") + 1] or text, delimiter))
+    if not rows or any(len(cells) != len(header.names) + 1 for cells in rows):
+        return header
+    if all(cells[-1].strip() == "" for cells in rows):
+        names = [*header.names, UNNAMED.format(len(header.names))]
+        return header._replace(names=names, written=[*header.written, ""])
+    first = [cells[0].strip() for cells in rows]
+    counted = any(first == [str(i + k) for i in range(len(rows))] for k in (0, 1))
+    named = len({*first}) == len(rows) and not any(
+        is_plain_number(name) or name.startswith("'") for name in first
+    )
+    if not (counted or named):
+        return header  # perhaps the name of another column is missing
+    names = [UNNAMED.format(0), *header.names]
+    return header._replace(names=names, written=["", *header.written])
+
+
+class RepeatedHeader:
+    """Removes the lines of a table that repeat its header, and counts them.
+
+    Files that were put together from several have such lines.
+    """
+
+    def __init__(self, header: bytes) -> None:
+        self.count = 0
+        self._line = header.strip()
+        self._pattern = re.compile(
+            rb"^(?:\xef\xbb\xbf)?" + re.escape(self._line) + rb"[ \t\r]*(?:\n|\Z)",
+            re.MULTILINE,
+        )
+
+    def __call__(self, block: bytes) -> bytes:
+        """Return a block of lines without those that repeat the header."""
+        # Most blocks have none, and a search for bytes is fast.
+        if not self._line or self._line not in block:
+            return block
+        block, count = self._pattern.subn(b"", block)
+        self.count += count
+        return block
+
+    def note(self) -> list[str]:
+        """Return a note on the lines that were removed, if there are any."""
+        if not self.count:
+            return []
+        if self.count == 1:
+            return ["a line that repeats the header is skipped"]
+        return [f"{self.count:,} lines that repeat the header are skipped"]
+
+
+def other_delimiter(lines: Sequence[str]) -> str | None:
+    """Return a sign that occurs equally often in all lines, if there is one.
+
+    >>> other_delimiter(["size:word", "3:a", "4:b"])
+    ':'
+    """
+    signs = [sign for sign in dict.fromkeys(lines[0]) if sign in "~^:!&*+=@$#/\\"]
+    for sign in signs:
+        counts = {line.count(sign) for line in lines}
+        if len(lines) > 1 and len(counts) == 1:
+            return sign
+    return None

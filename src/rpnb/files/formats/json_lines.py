@@ -116,7 +116,14 @@ class JsonLines(TextFile):
         found = re.fullmatch(r"(.*?)\.? in row (\d+)", text)
         if found is None:
             return f"{self.name}, row {row} or after: {text}"
-        return f"{self.name}, row {row + int(found[2])}: {found[1]}"
+        where = f"{self.name}, row {row + int(found[2])}"
+        changed = re.fullmatch(r"Column\(/(.*)\) changed from (\w+) to (\w+)", found[1])
+        if changed is None:
+            return f"{where}: {found[1]}"
+        column = changed[1].replace("/", ".")
+        return (
+            f"{where}, column {column}: {changed[3]}, but {changed[2]} in rows before"
+        )
 
     def _check(self, block: bytes, row: int) -> None:
         """Refuse input that would crash pyarrow, or that it would not report."""

@@ -244,7 +244,8 @@ def _matrix_of_lists(
             )
         if len(row) != columns.p:
             raise invalid(
-                f"row {i} has {len(row)} values; the model has {columns.p} features",
+                f"row {i} has {len(row)} values, but the model has {columns.p} "
+                f"feature{'' if columns.p == 1 else 's'}",
                 row=i,
             )
     if columns.kinds:
@@ -376,11 +377,15 @@ def _refuse_values(rows: list[Any], columns: RequestColumns, start: int) -> None
             if wrong:
                 column = columns.column(j)
                 what = "a number or null" if columns.missing else "a number"
+                remedy = ""
                 if columns.kinds and columns.kinds[j] == "category":
                     what = f"text, {what}"
+                elif isinstance(value, str):
+                    remedy = "; columns of text, categories or dates are named as such "
+                    remedy += "when the model is created"
                 raise invalid(
                     f"row {i}, column {column} must be {what}, at most {LARGEST:.0e} "
-                    "in magnitude",
+                    f"in magnitude{remedy}",
                     row=i,
                     column=column,
                 )
