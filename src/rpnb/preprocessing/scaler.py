@@ -28,7 +28,12 @@ from rpnb.estimators.saving.estimator import (
     write_estimator,
 )
 from rpnb.estimators.saving.files import ModelSource
-from rpnb.estimators.saving.schema import StateSchema, check_arrays, check_values
+from rpnb.estimators.saving.schema import (
+    StateSchema,
+    check_arrays,
+    check_values,
+    saturated,
+)
 from rpnb.estimators.scaling import (
     CLIP,
     apply_scale,
@@ -372,14 +377,16 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
             raise NotFittedError(
                 "This RunningScaler instance has nothing to save: it is not fitted yet."
             )
+        p = self.n_features_in_
+        metadata, arrays = saturated({}, scale_to_arrays(self._state), _schema_of(p))
         saved = SavedEstimator(
             type(self).__name__,
             self.parameters_to_json(),
             np.zeros(1, np.int64),  # model files have classes, a scaler has none
-            self.n_features_in_,
+            p,
             getattr(self, "feature_names_in_", None),
-            {},
-            scale_to_arrays(self._state),
+            metadata,
+            arrays,
             self._state_version,
         )
         write_estimator(path, saved, key=key)
@@ -432,7 +439,7 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
             scaler.n_features_in_ = saved.n_features
             if saved.feature_names is not None:
                 scaler.feature_names_in_ = saved.feature_names
-            schema = StateSchema(scale_schema(saved.n_features))
+            schema = _schema_of(saved.n_features)
             check_values(saved.state, schema)
             scaler._state = scale_from_arrays(check_arrays(saved.arrays, schema))
         return scaler
@@ -488,6 +495,10 @@ def _state_of(name: str, scaler: Any) -> RunningScale:
     if not scaler.__sklearn_is_fitted__():
         raise ValueError(f"{name} has not seen any data yet")
     return scaler._state
+
+
+def _schema_of(p: int) -> StateSchema:
+    return StateSchema(scale_schema(p))
 
 
 def scaled_rows(

@@ -27,6 +27,7 @@ from rpnb.estimators.saving.schema import (
     singles,
 )
 from rpnb.estimators.stream.locks import lock_of
+from rpnb.preprocessing import RunningScaler
 
 
 def with_metadata(content: bytes, **changed: Any) -> bytes:
@@ -62,20 +63,25 @@ def test_bytes_of_an_unknown_estimator_are_refused(name: Any) -> None:
         model_from_bytes(content[:-5])
 
 
-def test_counters_at_their_bound_stay_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "counter"), [(PA1, "counts"), (RunningScaler, "scale.seen")]
+)
+def test_counters_at_their_bound_stay_there(
+    kind: Any, counter: str, tmp_path: Path
+) -> None:
     """A crafted file may have the largest counters; what is learned then is saved."""
     X, y = blobs(0)
     path = tmp_path / "model.rpnb"
-    PA1().fit(X, y).save(path)
+    kind().fit(X, y).save(path)
     metadata, arrays = read_model(path)
-    arrays["counts"][:] = 2**62
+    arrays[counter][:] = 2**62
     metadata = {k: v for k, v in metadata.items() if not k.startswith("format")}
     write_model(path, metadata, arrays)
-    model = PA1.load(path)
+    model = kind.load(path)
     model.partial_fit(X, y)
     model.save(path)
-    assert (read_model(path)[1]["counts"] == 2**62).all()
-    PA1.load(path)
+    assert (read_model(path)[1][counter] == 2**62).all()
+    kind.load(path)
 
 
 def test_counters_beside_the_arrays_stay_at_their_bound_too() -> None:
