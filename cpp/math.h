@@ -106,7 +106,7 @@ constexpr std::array kArtanh{2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 15, 2.0 / 13,
   const double half = 0.5 * f * f;
   const double series = s * (half + s * s * horner_of_two(kArtanh, s * s)) + k * kLogTwoLow;
   const double value = k * kLogTwoHigh - ((half - series) - f);
-  if (x > 0.0 && x < kInfinity) [[likely]] {
+  if (x > 0.0 && x < kInfinity) [[likely]] {  // GCOVR_EXCL_BR_LINE: inlined several times
     return value;
   }
   return x == 0.0 ? -kInfinity : (x < 0.0 ? std::numeric_limits<double>::quiet_NaN() : x);

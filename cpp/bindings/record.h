@@ -79,7 +79,7 @@ R make_record(const char* kind, const nb::args& places, const nb::kwargs& names)
     nb::object given;
     if (place < places.size()) {
       given = places[place];
-    } else if (names.contains(entry.name)) {
+    } else if (names.contains(entry.name)) {  // GCOVR_EXCL_BR_LINE: else an error
       given = names[entry.name];
       ++used;
     } else {

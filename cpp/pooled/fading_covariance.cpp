@@ -94,7 +94,8 @@ void FadingCovariance::learn_rows(const Rows& rows, const Labels& labels, const 
     }
     if (left == 0) {
       settle();
-      if (scores.wanted() && seen[0] >= next[0]) {
+      // No group ends before discriminants are due.
+      if (scores.wanted()) {
         if (seen[0] > kFirst) forget();
         refresh();
       }

@@ -17,7 +17,6 @@ namespace {
 constexpr Index kChunk = 256;
 
 Labels part_of(const Labels& labels, Index first, Index last) {
-  if (labels.y.size() == 0) return labels;
   return {labels.y.slice(first, last), labels.weight.slice(first, last)};
 }
 

@@ -89,10 +89,8 @@ Hadamard Hadamard::draw(std::uint64_t seed, Vector<const std::uint64_t> features
   std::iota(numbers.begin(), numbers.end(), std::uint64_t{0});
   const auto keys = space.take<float>(order, T);
   const auto second = space.take<float>(order, T);
-  if (T > 0) {
-    draw_matrix(Distribution::kGaussian, seed ^ kPermutation, numbers, T, keys);
-    draw_matrix(Distribution::kBernoulli, seed ^ kSecond, numbers, T, second);
-  }
+  draw_matrix(Distribution::kGaussian, seed ^ kPermutation, numbers, T, keys);
+  draw_matrix(Distribution::kBernoulli, seed ^ kSecond, numbers, T, second);
   drawn.places_ = Array<std::int64_t, 2>({T, order});
   drawn.weights_ = Array<double, 2>({T, order});
   const double root = std::sqrt(static_cast<double>(order));

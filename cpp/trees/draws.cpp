@@ -29,6 +29,7 @@ constexpr std::array<double, 13> kAtMost = [] {
   }
   return at_most;
 }();
+static_assert(kAtMost.back() > 0x1p32 - 0.5, "no place is beyond the last");
 
 }  // namespace
 
@@ -55,7 +56,7 @@ void fill_row_words(std::uint64_t seed, Purpose purpose, Index member, Index row
 double draw_poisson(std::uint32_t word) {
   const double place = static_cast<double>(word) + 0.5;
   std::size_t count = 0;
-  while (count < kAtMost.size() && kAtMost[count] <= place) ++count;
+  while (kAtMost[count] <= place) ++count;
   return static_cast<double>(count);
 }
 

@@ -119,8 +119,7 @@ double log_of_product(const LeafDensities& densities, const LeafMoments& observe
     }
     const double factor = normal_density(variance_of(observed, leaf, m, j), delta);
     if (factor == 1.0) continue;
-    if (!in_doubles) product = exp(score);
-    product *= factor;
+    product = (in_doubles ? product : exp(score)) * factor;
     if (product == 0.0) return -kInfinity;
     score = log(product);
     in_doubles = !(std::abs(score) < kSafe);

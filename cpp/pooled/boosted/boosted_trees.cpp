@@ -473,31 +473,29 @@ Index BoostedTrees::apply() {
   const Index stop = std::min((begin / kBlockRows + 1) * kBlockRows, window_.end());
   const Index n = stop - begin;
   std::array<std::int32_t, kBlockRows> places;
-  if (n > 0) {
-    Block& block = window_.block(begin);
-    std::int32_t* const margin = block.margin.data() + RowWindow::at(begin);
-    std::uint8_t* const leaves = block.leaf.data() + RowWindow::at(begin) * kMostTrees;
-    const auto add = [&](const Tree& tree, std::int32_t sign) {
-      for (Index c = 0; c < C; ++c) {
-        const std::int32_t* const value = tree.value.data() + c;
-        std::int32_t* const own = margin + c * kBlockRows;
-        for (Index i = 0; i < n; ++i) own[i] += sign * value[places[i]];
-      }
-    };
-    const auto size = static_cast<std::int32_t>(C);
-    for (const Index slot : plan_.replaced) {
-      for (Index i = 0; i < n; ++i) places[i] = size * leaves[i * kMostTrees + slot];
-      add(trees_[slot], -1);
+  Block& block = window_.block(begin);
+  std::int32_t* const margin = block.margin.data() + RowWindow::at(begin);
+  std::uint8_t* const leaves = block.leaf.data() + RowWindow::at(begin) * kMostTrees;
+  const auto add = [&](const Tree& tree, std::int32_t sign) {
+    for (Index c = 0; c < C; ++c) {
+      const std::int32_t* const value = tree.value.data() + c;
+      std::int32_t* const own = margin + c * kBlockRows;
+      for (Index i = 0; i < n; ++i) own[i] += sign * value[places[i]];
     }
-    for (Index i = 0; i < n; ++i) {
-      const Index number = begin + i - plan_.first;
-      const Index leaf = number < known_leaves_ ? grower_.leaf_of(number)
-                                                : grown_.find_leaf(window_.bins(begin + i));
-      places[i] = size * static_cast<std::int32_t>(leaf);
-      leaves[i * kMostTrees + plan_.slot] = static_cast<std::uint8_t>(leaf);
-    }
-    add(grown_, 1);
+  };
+  const auto size = static_cast<std::int32_t>(C);
+  for (const Index slot : plan_.replaced) {
+    for (Index i = 0; i < n; ++i) places[i] = size * leaves[i * kMostTrees + slot];
+    add(trees_[slot], -1);
   }
+  for (Index i = 0; i < n; ++i) {
+    const Index number = begin + i - plan_.first;
+    const Index leaf = number < known_leaves_ ? grower_.leaf_of(number)
+                                              : grown_.find_leaf(window_.bins(begin + i));
+    places[i] = size * static_cast<std::int32_t>(leaf);
+    leaves[i * kMostTrees + plan_.slot] = static_cast<std::uint8_t>(leaf);
+  }
+  add(grown_, 1);
   cursor_ = stop;
   if (cursor_ == window_.end()) publish();
   return 50 + n * (5 + C);
@@ -523,7 +521,7 @@ void BoostedTrees::list_slots() {
 // Discard an incomplete tree; a complete one is applied to all rows.
 void BoostedTrees::stop_round() {
   while (phase_ == Phase::kApplying) apply();
-  if (phase_ != Phase::kOff) phase_ = Phase::kWaiting;
+  phase_ = Phase::kWaiting;
 }
 
 // Classes and rows of others
@@ -552,8 +550,8 @@ void BoostedTrees::add_rows_of(const BoostedTrees& other) {
     class_weight_[rank_[other.class_of_[r]]] += other.class_weight_[r];
   }
   total_weight_ += other.total_weight_;
+  // The other has no more classes than this now.
   if (phase_ == Phase::kOff) return;
-  if (other.phase_ == Phase::kOff) return;
   stop_round();
   const Index p = window_.features();
   Workspace space;

@@ -111,7 +111,7 @@ class Buffer {
 
   // Make room for at least this many values.
   void make_room(Index size) {
-    if (size <= size_) return;
+    if (size <= size_) return;  // GCOVR_EXCL_BR_LINE: not counted where inlined
     size_ = size;
     data_ = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(size));
   }

@@ -302,7 +302,7 @@ BoostedTrees::BoostedTrees(const BoostedSnapshot& in)
   }
   require(phase_ != Phase::kCutting || (has_base && cursor_ >= 0 && cursor_ <= in.features.size()),
           "clock");
-  require(!applying || (cursor_ >= first && cursor_ <= end), "clock");
+  require(!applying || (cursor_ >= first && cursor_ < end), "clock");
   for (Index i = 0; i < n; ++i) {
     for (Index t = 0; t < in_use; ++t) {
       const Index slot = slots_[t];

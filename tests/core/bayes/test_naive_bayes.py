@@ -63,6 +63,19 @@ def test_moments_of_blocks_add_up_to_those_of_all_rows() -> None:
     assert state.eligible.tolist() == [True, True, True, False]
 
 
+def test_rows_without_a_label_are_predicted_and_leave_no_trace() -> None:
+    X, y, M = blobs(60)
+    given = y.copy()
+    given[::3] = -1
+    known = given >= 0
+    state, labels = learned(Stream(X, given, M))
+    without, expected = learned(Stream(X[known], y[known], M))
+    assert_array_equal(labels[known], expected)
+    assert (labels[3:] >= 0).all()
+    for one, other in zip(state.moments, without.moments, strict=True):
+        assert_array_equal(one, other)
+
+
 def test_labels_are_those_of_the_model_before_the_row() -> None:
     stream = blobs(40)
     _, labels = learned(stream)

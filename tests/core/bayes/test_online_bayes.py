@@ -182,6 +182,20 @@ def test_predicting_changes_nothing_and_weightless_rows_are_not_learned() -> Non
         assert_array_equal(array, before)
 
 
+def test_rows_without_a_label_are_predicted_and_leave_no_trace() -> None:
+    X, y, M = a_stream(2)
+    given = y.copy()
+    given[::3] = -1
+    state, without = new_covariances(M, 4), new_covariances(M, 4)
+    _, labels, updates = run(state, X, given)
+    known = given >= 0
+    _, expected, _ = run(without, X[known], y[known])
+    assert_array_equal(labels[known], expected)
+    assert updates == known.sum()
+    for one, other in zip(state, without, strict=True):
+        assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("m", [0, 1, 3])
 def test_a_class_inserted_later_equals_one_known_and_never_seen(m: int) -> None:
     X, y, M = a_stream(3)

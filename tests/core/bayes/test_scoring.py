@@ -85,6 +85,18 @@ def test_equal_scores_go_to_the_first_class() -> None:
     assert best_class(z, model.gaussians, bias, eligible) == -1
 
 
+def test_equal_sums_go_to_the_first_class_though_another_leads_at_first() -> None:
+    model = make_model(2, 2, K=300)
+    model.gaussians.precision[:] = 1.0
+    model.gaussians.mean[:] = 0.0
+    model.gaussians.mean[0, :8] = model.gaussians.mean[1, -8:] = 1.0
+    bias, eligible = model.classes.bias, model.classes.eligible
+    z = np.zeros(model.F)
+    one, two = (score(z, model.gaussians, m, 0.0, -np.inf) for m in range(2))
+    assert one == two
+    assert best_class(z, model.gaussians, bias, eligible) == 0
+
+
 def test_a_given_class_prior_counts_once_for_each_member() -> None:
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(30, 6)), rng.integers(0, 3, 30)

@@ -267,6 +267,48 @@ def test_a_wide_sparse_row_touches_its_own_columns_only() -> None:
 
 
 @every_form
+def test_rows_without_a_label_are_predicted_and_leave_no_trace(form: Form) -> None:
+    X, y = a_stream(0, form)
+    given = y.copy()
+    given[::3] = -1
+    learner, known = form.rule(), given >= 0
+    state, without = form.blank(4, 5), form.blank(4, 5)
+    labels, updates = run(learner, state, X, given)
+    expected = np.empty(len(X), np.int64)
+    for i in range(len(X)):
+        row = slice(i, i + 1)
+        expected[row], _ = run(learner, without, X[row], y[row], learn=bool(known[i]))
+    assert_array_equal(labels, expected)
+    assert_same_bits(state, without)
+    assert updates > 0
+
+
+def test_without_classes_nothing_is_predicted() -> None:
+    form = Form("PA", two_class=False, diagonal=False)
+    state, X = form.blank(0, 5), np.ones((3, 5))
+    labels, _ = run(form.rule(), state, X, np.full(3, -1), learn=False)
+    assert labels.tolist() == [-1, -1, -1]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1.0]],
+        (np.ones(1), np.zeros(1, np.int64)),
+        ("1", np.zeros(1, np.int64), np.array([0, 1])),
+        (np.ones(1), np.zeros(1), np.array([0, 1])),
+        (np.ones(1), np.zeros(1, np.int64), np.array([0.0, 1.0])),
+        (np.ones(1), np.zeros(1, np.int64), np.zeros(0, np.int64)),
+    ],
+    ids=["list", "two arrays", "text", "columns", "starts", "no starts"],
+)
+def test_what_is_no_block_of_rows_is_refused(rows: RowBlock) -> None:
+    form = Form("PA", two_class=False, diagonal=False)
+    with pytest.raises(TypeError, match="incompatible"):
+        run(form.rule(), form.blank(4, 1), rows, np.zeros(1, np.int64))
+
+
+@every_form
 def test_predicting_changes_nothing_and_scores_explain_the_label(form: Form) -> None:
     X, y = a_stream(3, form)
     state = form.blank(4, 5)

@@ -58,6 +58,13 @@ def test_blocks_may_end_anywhere_and_threads_change_nothing(
     assert_same_model(whole, threads)
 
 
+def test_a_single_member_learns_in_the_thread_that_calls() -> None:
+    X, y = stream(300)
+    alone, threads = (model_of(names=["shared_covariance"]) for _ in range(2))
+    assert_array_equal(learn(alone, X, y), learn(threads, X, y, jobs=2))
+    assert_same_model(alone, threads)
+
+
 def test_predicting_gives_what_learning_would_have_predicted() -> None:
     X, y = stream(60)
     model = model_of()

@@ -223,6 +223,18 @@ def test_predicting_changes_nothing() -> None:
         assert_array_equal(mine, yours)
 
 
+def test_members_from_the_first_that_is_often_wrong_on_have_no_vote() -> None:
+    X, y = a_stream(2)
+    record = new_member_accuracy(3)
+    forest, _ = run(new_forest(3, 3, 3), record, EAGER, X, y)
+    record.right[:], record.wrong[:] = 9.0, [1.0, 10.0, 1.0]
+    _, votes = run(forest, record, EAGER, X, NO_LABELS, weight=np.zeros(0), learn=False)
+    assert_allclose(votes.sum(axis=1), log(9.0))
+    record.wrong[1] = 1.0
+    _, votes = run(forest, record, EAGER, X, NO_LABELS, weight=np.zeros(0), learn=False)
+    assert (votes.sum(axis=1) > 1.5 * log(9.0)).all()
+
+
 def test_a_class_may_be_inserted_between_two_calls() -> None:
     X, y = a_stream(5)
     record = new_member_accuracy(3)

@@ -297,6 +297,19 @@ def test_a_density_below_the_smallest_double_is_zero_whatever_its_factor() -> No
         assert_allclose(score, expected)
 
 
+def test_a_density_that_leaves_the_range_by_both_of_its_factors_is_zero() -> None:
+    """Of exp(−450) and 1e−130 each is a double, but not the product."""
+    deviation = deviation_for(1e-130)
+    x = np.array([sqrt(900.0) * deviation])
+    for density, expected in (
+        (DENSITY_PRODUCT, -np.inf),
+        (DENSITY_LOG, -130.0 * log(10.0) - 450.0),
+    ):
+        forest = hand_made([deviation**2], density)
+        score = score_by_factors(forest.leaves, 0, 0, x, density) - log(3.0)
+        assert_allclose(score, expected)
+
+
 @pytest.mark.parametrize("variance", [1e-300, 1e300])
 def test_variances_that_cannot_be_inverted_still_have_a_density(
     variance: float,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from oracles.pooled.members import boosted_trees as oracle
@@ -82,6 +82,11 @@ def twin_scores(
         if c >= 0:
             twin.learn(x, c, w)
     return np.array(scores)
+
+
+def due(state: BoostedTrees) -> tuple[int, int]:
+    """Return how often cut points became due again, and after which row they will."""
+    return int(state.clock[8]), int(state.clock[9])
 
 
 def assert_equal_to_twin(
@@ -179,9 +184,9 @@ def test_cutting_the_stream_into_calls_changes_nothing(stream: Stream) -> None:
 @pytest.mark.parametrize("way", ["arrays", "copy", "pickle"])
 def test_a_copy_goes_on_to_the_bit_from_anywhere(way: str) -> None:
     X, y, M = rules(6, 900, 3, change=True, nan=0.02)
-    whole = new_trees(4, M)
+    whole, state = (new_trees(4, M + 1) for _ in range(2))  # a class never comes
     scores = learn(whole, X, y)
-    state, found, phases = new_trees(4, M), [], set()
+    found, phases = [], set()
     for start in range(0, 900, 11):
         part = slice(start, start + 11)
         found.append(learn(state, X[part], y[part]))
@@ -327,7 +332,7 @@ def test_too_many_classes_leave_class_frequencies() -> None:
     assert PHASES[state.clock[2]] == "off"
     assert state.n_rows == state.n_trees == 0
     share = (np.bincount(y[:-1], minlength=70) + 0.5) / (899 + 35)
-    np.testing.assert_allclose(scores[-1], np.log(share), rtol=1e-12)
+    assert_allclose(scores[-1], np.log(share), rtol=1e-12)
     again = BoostedTrees(*state)
     assert same_state(again, state)
 
@@ -389,6 +394,37 @@ def test_a_merged_state_computes_the_cut_points_that_are_due() -> None:
     assert (merged.cuts_made == 3).all()  # after 128, 256, 512 and 1,024 rows
     learn(merged, X[2200:], y[2200:])
     assert (merged.cuts_made == 4).all()  # after 2,048
+
+
+def test_merged_states_without_trees_give_the_class_frequencies_of_all_rows() -> None:
+    X, y, M = rules(1, 40)
+    one, two = new_trees(4, M), new_trees(4, M)
+    learn(one, X[:25], y[:25])
+    learn(two, X[25:], y[25:])
+    merged = boosted.merge([one, two])
+    scores = np.zeros((40, 1, M))
+    boosted.score_rows(merged, rows_of(X), scores)
+    share = (np.bincount(y, minlength=M) + 0.5) / (40 + 0.5 * M)
+    assert_allclose(scores[:, 0], np.tile(np.log(share), (40, 1)), rtol=1e-12)
+    fresh, labels, _ = rules(2, 1000)
+    found = learn(merged, fresh, labels)
+    assert (found[500:].argmax(axis=1) != labels[500:]).mean() < 0.2
+
+
+def test_after_4096_rows_cut_points_are_due_only_after_a_change_to_few_rows() -> None:
+    X, y, M = rules(1, 2500, 2, 1)
+    state = new_trees(1, M)
+    learn(state, X, y)
+    assert due(state) == (4, 4096)  # after 128, 256, …, 2,048 rows
+    for n in (5000, 10_000, 20_000):
+        state = boosted.merge([state, state.copy()])
+        assert (state.n_rows, *due(state)) == (n, 5, -1)
+    for start in range(0, 1000, 10):
+        learn(state, X[start : start + 10], 1 - y[start : start + 10])
+        if state.n_rows < 20_000:
+            break
+    assert 5000 <= state.n_rows < 5100
+    assert due(state) == (5, -1)
 
 
 def test_a_merged_state_has_the_rows_of_all() -> None:
@@ -505,6 +541,20 @@ def test_arrays_that_contradict_each_other_are_refused(case: int) -> None:
     wrong = np.ascontiguousarray(change(getattr(state, field)))
     with pytest.raises(ValueError, match=f"{field}|contradicts"):
         state._replace(**{field: wrong.astype(getattr(state, field).dtype)})
+
+
+def test_a_tree_that_is_applied_to_all_rows_is_in_use() -> None:
+    X, y, M = rules(1, 2000)
+    state = new_trees(4, M)
+    for start in range(0, 2000, 10):
+        learn(state, X[start : start + 10], y[start : start + 10])
+        if PHASES[state.clock[2]] == "applying":
+            break
+    clock = state.clock.copy()
+    assert clock[1] <= clock[4] < clock[0]
+    clock[4] = clock[0]
+    with pytest.raises(ValueError, match="clock"):
+        state._replace(clock=clock)
 
 
 def test_what_a_state_is_made_of() -> None:

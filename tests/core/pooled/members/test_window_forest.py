@@ -108,6 +108,32 @@ def test_long_streams_equal_the_twins_to_the_bit(
     assert state.n_nodes[state.place[:-1]].tolist() == [t.n_nodes for t in twin.trees]
 
 
+def depth_of(state: ForestState, k: int) -> int:
+    deepest, nodes = 0, [(0, 0)]
+    while nodes:
+        node, depth = nodes.pop()
+        deepest = max(deepest, depth)
+        if (left := int(state.child[k, node])) > 0:
+            nodes += [(left, depth + 1), (left + 1, depth + 1)]
+    return deepest
+
+
+def test_leaves_are_divided_down_to_a_limit_as_by_the_twin() -> None:
+    """Each row is beyond all earlier ones and has the class that the leaf does not."""
+    n = 150
+    X, y = np.exp2(-np.arange(n, dtype=np.float64))[:, None], np.arange(n) % 2
+    state, twin = new_forest(1, 2), WindowForest(1, 2, 3)
+    assert_array_equal(learn(state, X, y), twin_scores(twin, X, y, np.ones(n)))
+    assert max(depth_of(state, k) for k in state.place) == 32
+
+
+def test_without_features_scores_are_class_frequencies() -> None:
+    y = np.random.default_rng(0).integers(0, 3, 200)
+    scores = learn(new_forest(0, 3), np.zeros((200, 0)), y)
+    expected = np.log(np.bincount(y[:-1]) / 199)
+    assert_allclose(scores[-1, 0], expected, rtol=1e-2)
+
+
 @given(streams(max_n=40), st.integers(1, 7))
 def test_cutting_the_stream_into_calls_changes_nothing(
     stream: Stream, step: int
