@@ -147,7 +147,7 @@ THREAD = RPNB_LEVEL=v3 LD_PRELOAD="$(call LIBRARY,libtsan.so) $(call LIBRARY,lib
 .PHONY: test-sanitizers
 test-sanitizers: $(VENV)/checked/.installed $(VENV)/thread/.installed ## test the core under sanitizers of memory, undefined behaviour and threads, with full coverage
 	find build/checked -name '*.gcda' -delete
-	$(ADDRESS) -m pytest -q -p no:cacheprovider --numprocesses=2 --cov=rpnb.core --cov-fail-under=100 tests/core
+	$(ADDRESS) -m pytest -q -p no:cacheprovider --numprocesses=2 --dist=worksteal --cov=rpnb.core --cov-fail-under=100 tests/core
 	$(BIN)/gcovr --root . --filter cpp/ --merge-lines --exclude-throw-branches --exclude-noncode-lines --exclude-function-lines --gcov-ignore-parse-errors=negative_hits.warn_once_per_file --gcov-suspicious-hits-threshold=0 --json build/checked/coverage.json --fail-under-line 100 build/checked
 	$(BIN)/python tools/conditions.py build/checked/coverage.json
 	cd tools && $(ADDRESS) -m fuzzer --targets model_files --seconds 30
