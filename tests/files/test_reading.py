@@ -146,6 +146,23 @@ def test_each_format_gives_the_rows(
     assert file.declared == (names if kind == "arff" else None)
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_threads_of_arrow_hold_nothing_of_python(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may let it go while the interpreter exits, which ends the process."""
+    sources: list[Any] = []
+
+    def reader(source: Any) -> Any:
+        sources.append(source)
+        return original(source)
+
+    original = pa.BufferReader
+    monkeypatch.setattr(pa, "BufferReader", reader)
+    read(write(kind, tmp_path, table()), ReadOptions(target="label"))
+    assert {type(source) for source in sources} == {pa.Buffer}
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_shuffled_file_is_the_file_of_shuffled_rows(
     kind: str, tmp_path: Path

@@ -146,6 +146,20 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+def reader_of(block: bytes) -> "pa.BufferReader":
+    """Return a reader of a copy of bytes that belongs to Arrow alone.
+
+    Arrow's threads may release what they have read when the interpreter has begun to
+    exit. To release an object of Python they need its lock, and would then end the
+    process with "terminate called without an active exception".
+    """
+    import pyarrow as pa
+
+    buffer = pa.allocate_buffer(len(block))
+    memoryview(buffer).cast("B")[:] = block
+    return pa.BufferReader(buffer)
+
+
 def validated(batch: "pa.RecordBatch") -> None:
     """Raise ArrowInvalid if text or codes of a batch are damaged."""
     from pyarrow import types

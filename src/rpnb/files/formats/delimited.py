@@ -31,6 +31,7 @@ from rpnb.files.formats.arrow_arrays import (
     is_text,
     one_line,
     read_as,
+    reader_of,
     require_pyarrow,
 )
 from rpnb.files.formats.dialect import (
@@ -362,7 +363,7 @@ class BlockReader:
             self._refuse_open_quote(block, row)
         try:
             return arrow_csv.read_csv(
-                pa.BufferReader(block),
+                reader_of(block),
                 read_options=arrow_csv.ReadOptions(
                     column_names=self._names, block_size=len(block) + 1
                 ),

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpnb.files.encoding.planning import plan_columns
-from rpnb.files.formats.arrow_arrays import one_line, read_as, require_pyarrow
+from rpnb.files.formats.arrow_arrays import (
+    one_line,
+    read_as,
+    reader_of,
+    require_pyarrow,
+)
 from rpnb.files.formats.lines import closed_on_error
 from rpnb.files.formats.text import TextFile
 from rpnb.files.reading import FileError, ReadOptions
@@ -88,7 +93,7 @@ class JsonLines(TextFile):
         self._check(block, row)
         try:
             table = arrow_json.read_json(
-                pa.BufferReader(block),
+                reader_of(block),
                 read_options=arrow_json.ReadOptions(block_size=len(block) + 1),
                 parse_options=arrow_json.ParseOptions(
                     explicit_schema=self._nested,
