@@ -587,8 +587,10 @@ def test_alarms_at_a_row_are_one_line_of_the_tooltip(page: Any, early: str) -> N
           });
         }"""
     )
+    # A new chart may bring a scroll bar, and is then drawn again, narrower.
+    page.evaluate("() => new Promise((on) => requestAnimationFrame(() => on()))")
+    page.evaluate("() => new Promise((on) => requestAnimationFrame(() => on()))")
     over = page.locator("#marked .u-over")
-    over.scroll_into_view_if_needed()
     box = over.bounding_box()
     over.hover(position={"x": box["width"] / 2, "y": 40})
     alarms = page.locator("#marked .tip .alarm")

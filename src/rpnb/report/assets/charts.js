@@ -547,7 +547,7 @@ const rpnbCharts = (() => {
       },
       destroy() { all.delete(chart); watch.disconnect(); if (plot) plot.destroy(); box.remove(); },
     };
-    let width = 0;
+    let width = Math.floor(box.clientWidth);
     const watch = new ResizeObserver(() => {
       if (Math.floor(box.clientWidth) !== width) { width = Math.floor(box.clientWidth); refresh(); }
     });
