@@ -150,7 +150,7 @@ test-sanitizers: $(VENV)/checked/.installed $(VENV)/thread/.installed ## test th
 	$(ADDRESS) -m pytest -q -p no:cacheprovider --numprocesses=2 --dist=worksteal --cov=rpnb.core --cov-fail-under=100 tests/core
 	$(BIN)/gcovr --root . --filter cpp/ --merge-lines --exclude-throw-branches --exclude-noncode-lines --exclude-function-lines --gcov-ignore-parse-errors=negative_hits.warn_once_per_file --gcov-suspicious-hits-threshold=0 --json build/checked/coverage.json --fail-under-line 100 build/checked
 	$(BIN)/python tools/conditions.py build/checked/coverage.json
-	cd tools && $(ADDRESS) -m fuzzer --targets model_files --seconds 30
+	cd tools && $(ADDRESS) -m fuzzer --targets model_files --seconds 30 $(if $(SEED),--seed $(SEED))
 	$(THREAD) -m pytest -q -p no:cacheprovider tests/core -k threads
 
 # make wheels PYTHONS=--all takes every Python that is here

@@ -577,15 +577,15 @@ def test_damaged_codes_of_a_parquet_file_are_named(tmp_path: Path) -> None:
 def test_100_000_columns_are_planned_in_time_that_grows_with_their_number(
     tmp_path: Path,
 ) -> None:
-    from time import perf_counter
+    from time import process_time
 
     from rpnb.files.encoding.planning import plan_columns
 
     def seconds(p: int) -> float:
         schema = pa.schema([(f"c{j}", pa.float64()) for j in range(p)])
-        start = perf_counter()
+        start = process_time()
         plan_columns("file", schema, ReadOptions(target="c0", drop=("c1",)))
-        return perf_counter() - start
+        return process_time() - start
 
     seconds(100)
     few = min(seconds(5_000) for _ in range(3))
