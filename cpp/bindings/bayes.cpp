@@ -10,6 +10,7 @@
 #include "../rpnb/online_bayes.h"
 #include "../rpnb/scoring.h"
 #include "checks.h"
+#include "gil.h"
 #include "record.h"
 #include "rooms.h"
 
@@ -199,7 +200,7 @@ void bind_naive_bayes(nb::module_& module) {
         require_shape("X", X, {X.size(), moments.columns()});
         require_shape("labels", labels, {X.size()});
         if (learn) require_labels(y, weight, X.size(), M);
-        const nb::gil_scoped_release released;
+        const ReleasedGil released;
         NaiveBayes state{prior_of(prior), moments, gaussians, eligible, log_seen};
         run_naive_bayes(state, X, learn ? y : y.slice(0, 0), weight, labels);
       });
@@ -208,7 +209,7 @@ void bind_naive_bayes(nb::module_& module) {
     require_shape("log_seen", log_seen, {gaussians.classes()});
     require_shape("X", X, {X.size(), gaussians.columns()});
     require_shape("out", out, {X.size(), gaussians.classes()});
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     score_naive_bayes(gaussians, log_seen, X, out);
   });
   module.def("add_rows", [](Moments& moments, Matrix<const double> X, Vector<const std::int64_t> y,
@@ -216,7 +217,7 @@ void bind_naive_bayes(nb::module_& module) {
     require_shape("X", X, {X.size(), moments.columns()});
     require_labels(y, weight, X.size(), moments.classes());
     require_classes(y, 0, moments.classes());
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     add_rows(moments, X, y, weight);
   });
 }
@@ -235,7 +236,7 @@ void bind_online_bayes(nb::module_& module) {
                require_class(learn, 3);
                const auto how = static_cast<Learn>(learn);
                if (how != Learn::kNothing) require_labels(y, weight, X.size(), M);
-               const nb::gil_scoped_release released;
+               const ReleasedGil released;
                return run_online_bayes(classes, X, y, weight, how, scores, labels);
              });
   module.def("add_to_covariance",

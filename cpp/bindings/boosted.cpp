@@ -1,5 +1,6 @@
 // Boosted trees: a member whose state Python gets as copies of its arrays.
 #include "../pooled/boosted/snapshot.h"
+#include "gil.h"
 #include "member.h"
 #include "rooms.h"
 
@@ -23,7 +24,7 @@ void add_rows_of(BoostedTrees& self, const BoostedTrees& other) {
   if (&self == &other) throw std::invalid_argument("other is the state itself");
   require_length("features of the other state", other.features(), self.features());
   require_length("classes of the other state", other.classes(), self.classes());
-  const nb::gil_scoped_release released;
+  const ReleasedGil released;
   self.add_rows_of(other);
 }
 
@@ -36,7 +37,7 @@ void bind_boosted(nb::module_& module) {
       .def("__init__",
            [](BoostedTrees* self, const nb::args& places, const nb::kwargs& names) {
              const auto arrays = make_record<BoostedSnapshot>("BoostedTrees", places, names);
-             const nb::gil_scoped_release released;
+             const ReleasedGil released;
              new (self) BoostedTrees(arrays);
            })
       .def_static("begin", &BoostedTrees::begin, nb::arg("shape"), nb::arg("active"),

@@ -1,13 +1,14 @@
 // Members with a shared covariance: of all rows, and of recent rows.
 #include "../pooled/fading_covariance.h"
 #include "../pooled/shared_covariance.h"
+#include "gil.h"
 #include "member.h"
 #include "rooms.h"
 
 namespace rpnb {
 
 void bind_covariances(nb::module_& module) {
-  const nb::call_guard<nb::gil_scoped_release> released;
+  const nb::call_guard<ReleasedGil> released;
   bind_member<SharedCovariance>(module, "SharedCovariance")
       .def_static("begin", &SharedCovariance::begin)
       .def("settle", &SharedCovariance::settle, released)
@@ -21,7 +22,7 @@ void bind_covariances(nb::module_& module) {
             throw nb::value_error("y holds a number that is no class");
           }
         }
-        const nb::gil_scoped_release while_summing;
+        const ReleasedGil while_summing;
         self.sum_rows(phi, {y, weight});
       });
   bind_member<FadingCovariance>(module, "FadingCovariance")

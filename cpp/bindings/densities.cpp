@@ -2,6 +2,7 @@
 #include "../pooled/class_covariance.h"
 #include "../pooled/neighbours.h"
 #include "../pooled/selected_neighbours.h"
+#include "gil.h"
 #include "member.h"
 #include "rooms.h"
 
@@ -19,7 +20,7 @@ void begin_classes(ClassCovariance& state, Vector<const std::int64_t> classes) {
 }  // namespace
 
 void bind_densities(nb::module_& module) {
-  using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
+  using ReleaseGil = nb::call_guard<ReleasedGil>;
   auto covariance = bind_member<ClassCovariance>(module, "ClassCovariance")
                         .def_static("begin", &ClassCovariance::begin)
                         .def("refresh", &ClassCovariance::refresh, ReleaseGil())

@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include "../pooled/forest/leaves.h"
+#include "gil.h"
 #include "member.h"
 #include "rooms.h"
 
@@ -17,7 +18,7 @@ void learn_window(WindowForest& self, Index k, const WindowForest& other) {
   require_length("classes of the other forest", other.classes(), self.classes());
   const std::int64_t end = other.clock[WindowForest::kLearned];
   const std::int64_t first = std::max(std::int64_t{0}, end - std::int64_t{other.window.size()});
-  const nb::gil_scoped_release released;
+  const ReleasedGil released;
   forest::learn_in_tree(self, k, other, first, end);
 }
 

@@ -2,6 +2,7 @@
 #include "../linear/learner.h"
 #include "../linear/row_ops.h"
 #include "checks.h"
+#include "gil.h"
 #include "record.h"
 #include "rooms.h"
 #include "rows.h"
@@ -71,21 +72,21 @@ void bind_jobs(nb::module_& module) {
     require_shape("y", y, {rows.size()});
     require_shape("labels", labels, {rows.size()});
     require_classes(y, -1, state.eligible.size());
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     return learn_rows(rule, state, rows, y, labels);
   });
   module.def("predict_rows", [](const LinearAlgorithm& rule, const LinearState& state,
                                 const RowBlock& rows, Vector<std::int64_t> labels) {
     check(rule, state, rows);
     require_shape("labels", labels, {rows.size()});
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     predict_rows(rule, state, rows, labels);
   });
   module.def("score_rows", [](const LinearAlgorithm& rule, const LinearState& state,
                               const RowBlock& rows, Matrix<double> out) {
     check(rule, state, rows);
     require_shape("out", out, {rows.size(), state.W.size()});
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     score_rows(rule, state, rows, out);
   });
 }

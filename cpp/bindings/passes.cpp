@@ -11,6 +11,7 @@
 #include "../rpnb/one_row.h"
 #include "../rpnb/screened.h"
 #include "checks.h"
+#include "gil.h"
 #include "record.h"
 #include "rooms.h"
 
@@ -57,7 +58,7 @@ void bind_exact(nb::module_& module) {
              [](Model& model, Matrix<const double> X, bool projected, Vector<const std::int64_t> y,
                 Vector<const double> weight, Index learn, Vector<std::int64_t> labels) {
                const Block block = make_block(model, X, projected, y, weight, learn, labels);
-               const nb::gil_scoped_release released;
+               const ReleasedGil released;
                run_exact(model, block);
              });
   module.def("run_scored", [](Model& model, Matrix<const double> X, bool projected,
@@ -65,7 +66,7 @@ void bind_exact(nb::module_& module) {
                               Index learn, Vector<std::int64_t> labels, Matrix<double> out) {
     const Block block = make_block(model, X, projected, y, weight, learn, labels);
     require_shape("out", out, {X.size(), model.M()});
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     run_scored(model, block, out);
   });
   module.attr("NO_PROJECTION") = kNoProjection;
@@ -76,14 +77,14 @@ void bind_exact(nb::module_& module) {
     if (y < -1 || y >= model.M()) throw std::invalid_argument("y is no class");
     if (model.rule != Rule::kLogSum) throw std::invalid_argument("the rule is not log_sum");
     const Learn how = learn_of(learn);
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     return run_row(model, x, z, y, weight, how);
   });
   module.def("score_rows",
              [](const Model& model, Matrix<const double> X, bool projected, Matrix<double> out) {
                require_rows(model, X, projected);
                require_shape("out", out, {X.size(), model.M()});
-               const nb::gil_scoped_release released;
+               const ReleasedGil released;
                score_rows(model, X, projected, out);
              });
 }
@@ -97,7 +98,7 @@ void bind_batches(nb::module_& module) {
     require_classes(y, 0, into.classes());
     require_weights(weight, X.size());
     require_shape("into.mean", into.mean, {into.classes(), model.F()});
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     accumulate_rows(model, X, projected, y, weight, keep, into);
   });
   module.def("learn_batch", [](Model& model, Index y, const Moments& batch) {
@@ -148,7 +149,7 @@ void bind_screened(nb::module_& module) {
       throw std::invalid_argument("there are too few rows to write to");
     }
     require_shape("out", out, {out.size(), X.size(1)});
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     const Centring centring(x0, scale, max_column_norm);
     for (Index i = 0; i < X.size(); ++i) {
       const RowError row = centring.centre(X[i], out[i]);
@@ -163,7 +164,7 @@ void bind_screened(nb::module_& module) {
       throw std::invalid_argument("there are too few rows to write to");
     }
     require_shape("out", out, {out.size(), Z.size(1)});
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     for (Index i = 0; i < Z.size(); ++i) {
       const RowError row = centre_projected(Z[i], z0, out[i]);
       error[i] = row.projection;
@@ -176,7 +177,7 @@ void bind_screened(nb::module_& module) {
                require_shape("Z", Z, {Z.size(), densities.square.size(1)});
                require_shape("scores", scores, {Z.size(), M});
                if (Z.size() % 4 != 0) throw std::invalid_argument("Z must have 4, 8, … rows");
-               const nb::gil_scoped_release released;
+               const ReleasedGil released;
                score_centred(Z, densities, 0, M, scores);
              });
   const auto with_bounds = [](const char* name, auto bound) {
@@ -229,7 +230,7 @@ void bind_screened(nb::module_& module) {
       if (projected) throw std::invalid_argument("projected rows must also be centred");
       require_shape("x0", x0, {X.size(1)});
     }
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     run_screened(model, densities, x0, block, {Z, error, norm}, step);
   });
 }
@@ -244,7 +245,7 @@ void bind_forms(nb::module_& module) {
           "__init__",
           [=](Forms* self, const Model& model, Vector<const double> x0) {
             require_features(model, x0.reshaped(1, x0.size()));
-            const nb::gil_scoped_release released;
+            const ReleasedGil released;
             new (self) Forms(model, x0);
           },
           nb::keep_alive<1, 2>())
@@ -252,7 +253,7 @@ void bind_forms(nb::module_& module) {
            [](const Forms& self, Matrix<const double> X, Vector<std::int64_t> labels) {
              require_shape("X", X, {X.size(), self.features()});
              require_shape("labels", labels, {X.size()});
-             const nb::gil_scoped_release released;
+             const ReleasedGil released;
              self.classify(X, labels);
            })
       .def("score", [](const Forms& self, Matrix<const double> X, Matrix<double> values,
@@ -260,7 +261,7 @@ void bind_forms(nb::module_& module) {
         require_shape("X", X, {X.size(), self.features()});
         require_shape("values", values, {X.size(), self.classes()});
         require_shape("bounds", bounds, {X.size(), self.classes()});
-        const nb::gil_scoped_release released;
+        const ReleasedGil released;
         self.score(X, values, bounds);
       });
 }

@@ -8,6 +8,7 @@
 #include "../pooled/binned_bayes.h"
 #include "../pooled/model.h"
 #include "../pooled/transitions.h"
+#include "gil.h"
 #include "member.h"
 #include "rooms.h"
 #include "rows.h"
@@ -58,7 +59,7 @@ void bind_members(nb::module_& module) {
              const Rows rows{raw, z, low, phi};
              check_lengths(rows, scores.size());
              check_scores(scores, scores.size(), self.outputs(), self.classes());
-             const nb::gil_scoped_release released;
+             const ReleasedGil released;
              self.score_rows(rows, Scores(scores));
            })
       .def("learn_rows",
@@ -71,7 +72,7 @@ void bind_members(nb::module_& module) {
              check_labels(labels, y.size(), self.classes());
              check_scores(scores, scores.size() == 0 ? 0 : y.size(), self.outputs(),
                           self.classes());
-             const nb::gil_scoped_release released;
+             const ReleasedGil released;
              self.learn_rows(rows, labels, Scores(scores));
            })
       .def("begin_again", &Member::begin_again);
@@ -143,7 +144,7 @@ void bind_pool(nb::module_& module) {
     if (learned_from.size() > 0) {
       check_scores(learned_from, n, pool.members(), pool.classes());
     }
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     pool_rows(pool, scores, {y, weight}, predicted, log_posteriors, learned_from);
   });
   module.def("learn_scored_rows",
@@ -152,7 +153,7 @@ void bind_pool(nb::module_& module) {
                const Labels labels{y, weight};
                check_labels(labels, predicted.size(), pool.classes(), 0);
                check_scores(scores, predicted.size(), pool.members(), pool.classes());
-               const nb::gil_scoped_release released;
+               const ReleasedGil released;
                learn_scored_rows(pool, scores, labels, predicted);
              });
   bind_record<Pending>(module, "Pending")
@@ -216,7 +217,7 @@ void bind_model(nb::module_& module) {
              check_labels(labels, rows.size(), self.classes());
              require_length("predicted", predicted.size(), rows.size());
              check_posteriors(self, rows.size(), log_posteriors);
-             const nb::gil_scoped_release released;
+             const ReleasedGil released;
              self.run(rows, labels, predicted, log_posteriors, threads);
            })
       .def("learn_recorded",
@@ -228,7 +229,7 @@ void bind_model(nb::module_& module) {
              check_labels(labels, rows.size(), self.classes());
              check_scores(scores, rows.size(), self.outputs(), self.classes());
              require_length("predicted", predicted.size(), rows.size());
-             const nb::gil_scoped_release released;
+             const ReleasedGil released;
              self.run(rows, labels, predicted, {}, threads, scores);
            })
       .def("score",
@@ -237,14 +238,14 @@ void bind_model(nb::module_& module) {
              self.check_rows(rows);
              require_length("predicted", predicted.size(), rows.size());
              check_posteriors(self, rows.size(), log_posteriors);
-             const nb::gil_scoped_release released;
+             const ReleasedGil released;
              self.score(rows, predicted, log_posteriors, ordered);
            })
       .def("fill_scores",
            [](const PooledModel& self, const RowBlock& rows, View<double, 3> scores) {
              self.check_rows(rows);
              check_scores(scores, rows.size(), self.outputs(), self.classes());
-             const nb::gil_scoped_release released;
+             const ReleasedGil released;
              self.fill_scores(rows, scores);
            })
       .def("fill_rows", [](const PooledModel& self, const RowBlock& rows, Matrix<double> raw,
@@ -255,7 +256,7 @@ void bind_model(nb::module_& module) {
         require_length("a row of z", z.size(1), self.shape.p);
         require_length("a row of low", low.size(1), self.shape.d);
         require_length("a row of phi", phi.size(1), self.shape.E);
-        const nb::gil_scoped_release released;
+        const ReleasedGil released;
         self.fill_rows(rows, raw, z, low, phi);
       });
 }

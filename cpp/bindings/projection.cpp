@@ -9,6 +9,7 @@
 #include "../rpnb/projection_matrix.h"
 #include "../rpnb/projection_rows.h"
 #include "../rpnb/very_sparse.h"
+#include "gil.h"
 #include "record.h"
 #include "rooms.h"
 #include "rows.h"
@@ -44,10 +45,10 @@ void bind_matrices(nb::module_& module) {
     const Distribution law = distribution_named(distribution);
     require_columns(q, R.size(1));
     require(R.size(0) == features.size(), "R must have a row for each feature");
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     draw_matrix(law, seed, features, q, R);
   });
-  module.def("max_column_norm", &max_column_norm, nb::call_guard<nb::gil_scoped_release>());
+  module.def("max_column_norm", &max_column_norm, nb::call_guard<ReleasedGil>());
   module.def("project", [](Matrix<const double> X, Vector<const std::int64_t> rows, double scale,
                            Matrix<const float> R, Matrix<double> Z) {
     require(X.size(1) == (R.size(0) > 0 ? R.size(0) : R.size(1)),
@@ -55,7 +56,7 @@ void bind_matrices(nb::module_& module) {
     require(Z.size(1) == R.size(1), "Z and R must have as many columns");
     require(Z.size(0) >= rows.size(), "Z must have a row for each row that is projected");
     for (const std::int64_t row : rows) require(row >= 0 && row < X.size(), "X has no such row");
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     project(X, rows, scale, R, Z);
   });
   module.def("project_singles", [](Matrix<const float> X, Matrix<const float> R, Matrix<float> Z) {
@@ -63,7 +64,7 @@ void bind_matrices(nb::module_& module) {
     require(X.size(1) == R.size(0), "X must have as many columns as R has rows");
     require(Z.size(0) == X.size(0) && Z.size(1) == R.size(1),
             "Z must have the rows of X and the columns of R");
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     project_singles(X, R, Z);
   });
 }
@@ -72,7 +73,7 @@ void bind_rows(nb::module_& module) {
   module.def("project_rows",
              [](const RowBlock& rows, double scale, Matrix<const float> R, Matrix<double> Z) {
                require_outputs(rows, R.size(0), R.size(1), Z);
-               const nb::gil_scoped_release released;
+               const ReleasedGil released;
                project_rows(rows, scale, R, Z);
              });
   module.def(
@@ -82,7 +83,7 @@ void bind_rows(nb::module_& module) {
         const DrawnMatrix matrix{distribution_named(distribution), seed, features, q};
         require_columns(q, Z.size(1));
         require_outputs(rows, features.size(), Z.size(1), Z);
-        const nb::gil_scoped_release released;
+        const ReleasedGil released;
         project_rows(rows, scale, matrix, Z);
       });
 }
@@ -95,12 +96,12 @@ nb::class_<P> bind_structured(nb::module_& module, const char* name) {
                   [](std::uint64_t seed, Vector<const std::uint64_t> features, Index F) {
                     require(features.size() >= 1, "there must be at least one feature");
                     require(F >= 1, "there must be at least one column");
-                    const nb::gil_scoped_release released;
+                    const ReleasedGil released;
                     return P::draw(seed, features, F);
                   })
       .def("project", [](const P& self, const RowBlock& rows, double scale, Matrix<double> Z) {
         require_outputs(rows, self.p(), self.F(), Z);
-        const nb::gil_scoped_release released;
+        const ReleasedGil released;
         self.project(rows, scale, Z);
       });
 }

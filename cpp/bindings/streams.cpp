@@ -11,6 +11,7 @@
 #include "../stream/row_checks.h"
 #include "../stream/running_scale.h"
 #include "checks.h"
+#include "gil.h"
 #include "record.h"
 #include "rooms.h"
 #include "rows.h"
@@ -63,14 +64,14 @@ void bind_mixture(nb::module_& module) {
                require_shape("y", y, {codes.size()});
                require_classes(y, 0, codes.size(1));
                check_codes(codes);
-               const nb::gil_scoped_release released;
+               const ReleasedGil released;
                learn_all_codes(calibration, codes, y);
              });
   module.def("mix_rows", [](Matrix<const double> weights, Matrix<const double> scores,
                             double smallest, Matrix<double> out) {
     check_weights(weights);
     require_shape("out", out, scores.shape());
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     mix_rows(weights, scores, smallest, out);
   });
 }
@@ -92,14 +93,14 @@ void bind_sets(nb::module_& module) {
     require_shape("y", y, {P.size()});
     require_shape("before", before, {P.size(), kCoverageCount});
     require_classes(y, 0, P.size(1));
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     track_thresholds(thresholds, P, y, before);
   });
   module.def("in_set",
              [](Matrix<const double> P, Vector<const double> thresholds, Matrix<bool> out) {
                require_shape("out", out, P.shape());
                if (thresholds.size() != 1) require_shape("thresholds", thresholds, {P.size()});
-               const nb::gil_scoped_release released;
+               const ReleasedGil released;
                write_sets(P, thresholds, out);
              });
 }
@@ -120,7 +121,7 @@ void bind_scale(nb::module_& module) {
                require_shape("X", X, {X.size(), scale.mean.size()});
                require_shape("out", out, X.shape());
                const ScaleJob job = make_job(X.size(), y, weight, size, clip);
-               const nb::gil_scoped_release released;
+               const ReleasedGil released;
                scale_rows(scale, X, job, out);
              });
   module.def("scale_sparse_rows",
@@ -132,7 +133,7 @@ void bind_scale(nb::module_& module) {
                  throw std::invalid_argument("the rows must be sparse");
                }
                const ScaleJob job = make_job(rows.size(), y, weight, size, clip);
-               const nb::gil_scoped_release released;
+               const ReleasedGil released;
                scale_sparse_rows(scale, rows, job, out);
              });
 }
@@ -145,7 +146,7 @@ void bind_first_bad(nb::module_& module) {
       "first_bad",
       [](const Values& values, bool missing) {
         const Vector<const T> all(values.data(), {static_cast<Index>(values.size())});
-        const nb::gil_scoped_release released;
+        const ReleasedGil released;
         return first_bad(all, missing);
       },
       nb::arg("values").noconvert(), nb::arg("missing") = false);
@@ -166,7 +167,7 @@ void bind_reference(nb::module_& module, const char* name,
     if (state.size() == 0) throw std::invalid_argument("there must be a class");
     require_shape("labels", labels, y.shape());
     require_classes(y, -1, state.size());
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     learn(state, y, labels);
   });
 }
@@ -179,7 +180,7 @@ void bind_counts(nb::module_& module) {
     require_shape("predicted", predicted, truth.shape());
     require_classes(truth, 0, M, "truth");
     require_classes(predicted, -1, M, "predicted");
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     count_rows(truth, predicted, counts);
   });
 }

@@ -8,6 +8,7 @@
 #include "../trees/leaves.h"
 #include "../trees/splits.h"
 #include "../trees/votes.h"
+#include "gil.h"
 #include "record.h"
 #include "rooms.h"
 
@@ -102,13 +103,13 @@ void bind_passes_of_trees(nb::module_& module) {
     require(k >= 0 && k < forest.trees(), "there is no such tree");
     check_rows_of(forest, X, votes);
     if (!learn) {
-      const nb::gil_scoped_release released;
+      const ReleasedGil released;
       score_tree(forest, k, parameters, X, votes);
       return;
     }
     check_labels_of(forest, X.size(), y, weight);
     require(weight.size() == X.size(), "there must be a weight for each row");
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     learn_tree(forest, k, parameters, X, y, weight, votes);
   });
   module.def("pass_bagging", [](Forest& forest, const RulesTuple& rules, const DrawsTuple& draws,
@@ -118,12 +119,12 @@ void bind_passes_of_trees(nb::module_& module) {
     const Draws numbers = draws_of(draws);
     check_rows_of(forest, X, votes);
     if (!learn) {
-      const nb::gil_scoped_release released;
+      const ReleasedGil released;
       score_bagging(forest, parameters, X, votes);
       return;
     }
     check_labels_of(forest, X.size(), y, weight);
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     learn_bagging(forest, parameters, numbers, X, y, weight, votes);
   });
   module.def("pass_boosting", [](Forest& forest, MemberAccuracy& accuracy, const RulesTuple& rules,
@@ -135,12 +136,12 @@ void bind_passes_of_trees(nb::module_& module) {
     require(accuracy.right.size() == forest.trees(), "there must be an accuracy for each tree");
     check_rows_of(forest, X, votes);
     if (!learn) {
-      const nb::gil_scoped_release released;
+      const ReleasedGil released;
       score_boosting(forest, accuracy, parameters, X, votes);
       return;
     }
     check_labels_of(forest, X.size(), y, weight);
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     learn_boosting(forest, accuracy, parameters, numbers, pure, X, y, weight, votes);
   });
   module.def("fill_labels", [](Matrix<const double> votes, Vector<std::int64_t> labels) {

@@ -138,6 +138,7 @@ void BinnedBayes::derive() {
 
 void BinnedBayes::score_rows(const Rows& rows, const Scores& scores) const {
   const Index p = rows.z.size(1);
+  require_length("a row of raw", rows.raw.size(1), p);
   Workspace memory;
   const RowSpace space(memory, p, bins.size(2));
   const bool usable = is_usable(*this, p);
@@ -149,6 +150,7 @@ void BinnedBayes::score_rows(const Rows& rows, const Scores& scores) const {
 
 void BinnedBayes::learn_rows(const Rows& rows, const Labels& labels, const Scores& scores) {
   const Index p = rows.z.size(1);
+  require_length("a row of raw", rows.raw.size(1), p);
   Workspace memory;
   const RowSpace space(memory, p, bins.size(2));
   bool usable = is_usable(*this, p);

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <limits>
+#include <mutex>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "../workspace.h"
@@ -52,6 +55,9 @@ Matrix<const double> raw_rows(const RowBlock& rows, Vector<const std::int64_t> p
 }
 
 // Call work(k) for k = 0 … count − 1, in up to `threads` threads.
+//
+// The first exception of any thread is thrown here once all have ended, and if the system
+// starts fewer threads, those that run do the work.
 template <class Work>
 void in_threads(Index count, int threads, const Work& work) {
   if (threads <= 1 || count <= 1) {
@@ -59,13 +65,28 @@ void in_threads(Index count, int threads, const Work& work) {
     return;
   }
   std::atomic<Index> next = 0;
-  const auto take = [&] {
-    for (Index k = next++; k < count; k = next++) work(k);
+  std::exception_ptr failure;
+  std::once_flag failed;
+  const auto take = [&]() noexcept {
+    try {
+      for (Index k = next++; k < count; k = next++) work(k);
+    } catch (...) {  // GCOVR_EXCL_START: a member fails only if there is no memory
+      next = count;
+      std::call_once(failed, [&] { failure = std::current_exception(); });
+    }  // GCOVR_EXCL_STOP
   };
-  std::vector<std::jthread> others;
+  std::vector<std::thread> others;
   others.reserve(static_cast<std::size_t>(threads) - 1);
-  for (int t = 1; t < threads; ++t) others.emplace_back(take);
+  for (int t = 1; t < threads; ++t) {
+    try {
+      others.emplace_back(take);
+    } catch (const std::system_error&) {
+      break;  // GCOVR_EXCL_LINE: the limit of threads is reached
+    }
+  }
   take();
+  for (std::thread& other : others) other.join();
+  if (failure) std::rethrow_exception(failure);  // GCOVR_EXCL_BR_LINE: see above
 }
 
 }  // namespace
@@ -123,7 +144,7 @@ PooledModel::PooledModel(std::vector<std::string> names_, const Shape& shape_, s
   }
   require_length("the members' outputs", count, outputs());
   for (const std::int64_t place : places) {
-    if (place == 0 || std::abs(place) > kHashed) {
+    if (place == 0 || place > kHashed || place < -kHashed) {
       throw std::invalid_argument("places holds a column that does not exist");
     }
   }

@@ -1,5 +1,7 @@
-"""`n_jobs` affects only time."""
+"""`n_jobs` affects only time, and threads of the caller may outlive the interpreter."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +75,23 @@ def test_labels_go_to_the_rows_they_belong_to() -> None:
     order = np.argsort(y, kind="stable")
     assert_array_equal(model.predict(X[order]), model.predict(X)[order])
     assert len(np.unique(model.predict(X))) == 4
+
+
+def test_a_daemon_thread_that_is_learning_lets_the_process_end() -> None:
+    """Python ends such threads when they ask for its lock, inside the core."""
+    code = """
+import threading, time
+import numpy as np
+from rpnb import PooledClassifier
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(100_000, 30)), rng.integers(0, 10, 100_000)
+model = PooledClassifier(random_state=0).partial_fit(X[:300], y[:300], range(10))
+def learn():
+    while True:
+        model.partial_fit(X[:5_000], y[:5_000])
+threading.Thread(target=learn, daemon=True).start()
+time.sleep(0.1)
+"""
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603  our own code
+    assert (done.returncode, done.stderr) == (0, "")

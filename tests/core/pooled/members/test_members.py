@@ -312,3 +312,14 @@ def test_memory_is_what_the_documentation_says(p: int, M: int, D: int) -> None:
         taken = size_of(MEMBERS[name].begin(shape, np.ones(M, np.bool_), 5))
         # Numbers of classes and columns are rounded up, and there are small arrays.
         assert 0.8 * size < taken < 1.6 * size + 6000 + 100 * M, (name, taken, size)
+
+
+def test_raw_rows_of_another_width_are_refused() -> None:
+    rows, y, weight = stream(8)
+    state = binned_bayes.begin(shape_of(4), np.ones(3, np.bool_), 5)
+    narrow = MemberRows(rows.raw[:, :2].copy(), rows.z, rows.low, rows.phi)
+    scores = np.zeros((8, 1, 3))
+    with pytest.raises(ValueError, match="row of raw"):
+        binned_bayes.learn_rows(state, narrow, y, weight, scores)
+    with pytest.raises(ValueError, match="row of raw"):
+        binned_bayes.score_rows(state, narrow, scores)
