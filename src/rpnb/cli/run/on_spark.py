@@ -131,7 +131,7 @@ def run_on_spark(arguments: argparse.Namespace) -> int:
             dropped=dict.fromkeys(arguments.drop, "--drop"),
         )
         if arguments.save:
-            model.save(outputs.reserve(arguments.save))
+            model.save(outputs.open_bytes(arguments.save))
         if arguments.report:
             from rpnb.cli.run.advice import hints
             from rpnb.report.run_page import stream_page
