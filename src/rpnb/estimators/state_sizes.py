@@ -80,6 +80,7 @@ def parameter(estimator: type, given: Mapping[str, Any]) -> Parameter:
     """
 
     def number(name: str, otherwise: float) -> float:
+        value: Any
         for value in (given.get(name), _defaults(estimator)[name]):
             if type(value) in (int, float) and value > 0:
                 return float(value)

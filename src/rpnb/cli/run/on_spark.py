@@ -184,7 +184,7 @@ def _evaluate(
 ) -> tuple[Evaluation, list[str]]:
     """Learn all rows; return the evaluation and the names of the features."""
     from rpnb.spark.frame_columns import choose_columns
-    from rpnb.spark.learn import learn_frame
+    from rpnb.spark.learning import learn_frame
 
     spark = _session(arguments.master)
     try:

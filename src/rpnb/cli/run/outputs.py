@@ -88,22 +88,24 @@ class Outputs:
 
     def open(self, path: Path) -> IO[str]:
         """Open a text file for writing."""
-        return self._open(path, "w", encoding="utf-8", newline="")
+        return self._open(path, text=True)
 
     def open_bytes(self, path: Path) -> IO[bytes]:
         """Open a binary file for writing, in any order of its bytes."""
-        return self._open(path, "wb")
+        return self._open(path, text=False)
 
-    def _open(self, path: Path, mode: str, **text: str) -> IO[Any]:
+    def _open(self, path: Path, text: bool) -> IO[Any]:
         pending = self._pending(path)
-        buffered = mode == "wb" and pending.temporary == path
+        buffered = not text and pending.temporary == path
+        file: IO[Any]
         try:
             with writing(path):
-                file: IO[Any] = (
-                    SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - see `_Output.close`
-                    if buffered
-                    else pending.temporary.open(mode, **text)
-                )
+                if text:
+                    file = pending.temporary.open("w", encoding="utf-8", newline="")
+                elif buffered:
+                    file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed later
+                else:
+                    file = pending.temporary.open("wb")
         except BaseException:
             pending.discard()
             raise

@@ -34,7 +34,7 @@ from rpnb.estimators.protocol import (
 from rpnb.estimators.saving.files import ModelFileError, read_attached
 from rpnb.spark.bad_rows import BadRows
 from rpnb.spark.frame_columns import FrameColumns, Order, choose_columns
-from rpnb.spark.learn import BatchResult, learn_frame
+from rpnb.spark.learning import BatchResult, learn_frame
 
 #: Entry of a model file that records what was learned from a query.
 _ENTRY = "spark"
