@@ -14,11 +14,11 @@ from rpnb.client import Client, ServeError
 from rpnb.estimators.registry import learners
 from rpnb.serve.commands import Create, Learn
 from rpnb.serve.limits import ApiError, Limits
-from rpnb.serve.maintenance import replayed_state
 from rpnb.serve.restoring import same_state
 from rpnb.serve.specs import ModelSpec, new_learner
 from rpnb.serve.writer import Writer
 from serve.process import ServerProcess, wait_until
+from serve.replays import replayed_state
 
 Start = Callable[..., ServerProcess]
 RNG = np.random.default_rng(0)
