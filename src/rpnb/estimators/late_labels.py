@@ -28,6 +28,11 @@ from rpnb.estimators.waiting_rows import WaitingRows, rows_waiting
 _ONE = np.ones(1)
 
 
+def keeps_scores(model: Any) -> bool:
+    """Return whether a model learns labels from the scores of their predictions."""
+    return getattr(model, "delays", None) == "varying"
+
+
 def predict_later(model: Any, X: Any) -> tuple[LabelArray, FloatArray, IntArray]:
     """Predict rows and keep them; return labels, probabilities (n, M) and numbers."""
     _require_varying(model, "predict_later")
@@ -132,7 +137,7 @@ def _add_classes(model: Any, joined: LabelArray) -> None:
 
 def _require_varying(model: Any, method: str) -> None:
     """Refuse a method to models with constant delays."""
-    if model.delays != "varying":
+    if not keeps_scores(model):
         raise ValueError(
             f"{method} needs delays='varying', got delays={model.delays!r}"
         )

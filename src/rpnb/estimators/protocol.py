@@ -13,14 +13,25 @@ from sklearn.base import clone
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.columns import Columns
 from rpnb.estimators.checks.labels import LabelArray, as_labels, number_labels
+from rpnb.estimators.late_labels import keeps_scores as keeps_scores
 from rpnb.estimators.late_labels import learn_kept as learn_kept
 from rpnb.estimators.late_labels import predict_kept as predict_kept
 from rpnb.estimators.late_labels import predict_later as predict_later
+from rpnb.estimators.pooled_learner import PooledLearner
+from rpnb.estimators.rpnb_learner import RPNBLearner
+from rpnb.estimators.saving.estimator import write_estimator as write_estimator
 from rpnb.estimators.saving.fitted import saved_model as saved_model
+from rpnb.estimators.stream.asking import RANDOM_SHARE as RANDOM_SHARE
 from rpnb.estimators.stream.class_weights import ClassWeight, check_class_weight
-from rpnb.estimators.stream.classifier import StreamClassifier, new_categories
+from rpnb.estimators.stream.class_weights import is_balanced as is_balanced
+from rpnb.estimators.stream.classifier import StreamClassifier as StreamClassifier
+from rpnb.estimators.stream.classifier import new_categories
+from rpnb.estimators.stream.learner import BlockStatistics as BlockStatistics
 from rpnb.estimators.stream.learner import Learner
 from rpnb.estimators.stream.prediction_sets import current_thresholds, follow_sets
+from rpnb.estimators.stream.prediction_sets import (
+    has_probabilities as has_probabilities,
+)
 from rpnb.labels import CodedLabels, LabelIndex
 
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
@@ -34,6 +45,24 @@ def learner_of(model: StreamClassifier) -> Learner[Any]:
 def accepts_sparse(model: Any) -> bool:
     """Whether a model, which may be a compiled one, takes sparse rows."""
     return isinstance(model, StreamClassifier) and model._learner().accepts_sparse
+
+
+def predicts_most_probable(model: StreamClassifier) -> bool:
+    """Whether `predict` returns the most probable class, unless two nearly tie.
+
+    RPNB predicts the class with the largest score. With two of the combining rules,
+    probabilities are an increasing function of the scores.
+    """
+    learner = model._learner()
+    return isinstance(learner, RPNBLearner) and learner.given.combiner in (
+        "log_sum",
+        "product",
+    )
+
+
+def explains_by_sampling(model: StreamClassifier) -> bool:
+    """Whether `explain` takes milliseconds per row, for it samples Shapley values."""
+    return isinstance(model._learner(), PooledLearner)
 
 
 def state_of(model: StreamClassifier) -> tuple[Any, IntArray | None]:

@@ -15,7 +15,6 @@ import zlib
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
-from rpnb.serve.costs import state_numbers
 from rpnb.serve.limits import Limits, beyond
 from rpnb.serve.log import DAMAGE, EventError, LogError, checksum_of
 from rpnb.serve.specs import ModelSpec
@@ -212,10 +211,8 @@ def check_sizes(
     With `more`, a learner with that specification is counted, too.
     """
     specs = [each.spec for each in history.live]
-    numbers = sum(
-        state_numbers(each.learner, each.parameters, each.width, max(classes, 2))
-        for each in (specs if more is None else [*specs, more])
-    )
+    asked = specs if more is None else [*specs, more]
+    numbers = sum(each.state_numbers(classes) for each in asked)
     if numbers > limits.max_state:
         what = "the learner would hold too many numbers"
         if len(specs) + (more is not None) > 1:
