@@ -107,8 +107,8 @@ def format_of(path: str, named: str | None = None) -> str:
     if found is None:
         known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
         raise FileError(
-            f"{path}: the format is not known by the name of the file ({known}, "
-            f"perhaps with {', '.join(COMPRESSED)}); --format names one of "
+            f"{path}: cannot tell the format from the file name ({known}, perhaps "
+            f"with {', '.join(COMPRESSED)}); pass --format with one of "
             f"{', '.join(FORMATS)}"
         )
     if zipped and found in ("parquet", "feather", "excel"):
