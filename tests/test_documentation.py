@@ -403,7 +403,10 @@ def test_members_without_an_example_are_found() -> None:
     Lacking.size.fget.__module__ = "rpnb.nowhere"  # type: ignore[attr-defined]
     assert [key for key, _ in properties_of("Lacking", Lacking)] == ["Lacking.size"]
     source = 'class A:\n    """>>> A()"""\n    def b(self): "no example"\n'
-    assert dict(docstrings_in(source, "x.A")) == {"x.A": ">>> A()", "x.A.b": "no example"}
+    assert dict(docstrings_in(source, "x.A")) == {
+        "x.A": ">>> A()",
+        "x.A.b": "no example",
+    }
 
 
 def test_the_reference_has_every_command() -> None:
