@@ -118,8 +118,8 @@ class PooledClassifier(WeightedStreamClassifier):
         are over-weighted. A delay about doubles time and memory.
     delays : {"constant", "varying"}, default="constant"
         Whether all labels are equally late. If they are not, predict samples by
-        `predict_later` and learn them by `learn_later`; `delay` is then how late labels
-        usually arrive, and takes no extra time.
+        `predict_later` and learn them by `learn_later`; `delay` is then the typical
+        delay and costs no extra time.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. A dictionary maps
         labels to weights from 1e-6 to 1e6; a class that is not in it has weight 1.
@@ -140,9 +140,9 @@ class PooledClassifier(WeightedStreamClassifier):
         Whether `fit` learns the samples in a random order instead of the order given.
         `partial_fit` and `predict_then_learn` always keep the order.
     n_jobs : int or None, default=None
-        Number of threads. Learning gives each thread its own members, predicting its
-        own samples. None means 1 unless inside a `joblib.parallel_config`, −1 means all
-        cores. Results do not depend on it, and model files do not keep it.
+        Number of threads. Learning is parallel over members, prediction over samples.
+        None means 1 unless inside a `joblib.parallel_config`, −1 means all cores.
+        Results do not depend on it, and model files do not keep it.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the projections and trees, and of the order in which `fit` learns
         samples.
@@ -208,10 +208,10 @@ class PooledClassifier(WeightedStreamClassifier):
     ``delays="varying"``: samples are then predicted by `predict_later`, which keeps the
     members' scores, and learned by `learn_later` from these scores.
 
-    A missing value is NaN: binned_bayes leaves it out, trees order it below all
-    numbers, and the other members replace it by the mean of the feature. Infinities and
-    values beyond ±1e150 are refused. Samples of more than 4,096 features are hashed to
-    1,024 columns, sparse or not.
+    A missing value is NaN: binned_bayes skips it, trees sort it below every number,
+    and the other members replace it by the mean of the feature. Infinities and values
+    beyond ±1e150 are refused. Samples of more than 4,096 features are hashed to 1,024
+    columns, sparse or not.
 
     Columns of data frames that are not numbers become features. A column of up to 12
     categories becomes one indicator per category; one of more becomes the frequencies

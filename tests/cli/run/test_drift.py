@@ -36,7 +36,7 @@ def test_alarms_are_in_the_table_in_json_and_in_the_report(
     assert main([*words, "--scale", "--report", str(tmp_path / "page.html")]) == 0
     shown = capsys.readouterr().out
     assert "drift alarm, at row 8" in shown
-    assert "Scaled by the mean and deviation so far: RPNB." in shown
+    assert "Scaled online (running mean and standard deviation): RPNB." in shown
     page = (tmp_path / "page.html").read_text()
     assert "<dt>Drift alarms, by row</dt>" in page
     # In two curves, each for wide screens and for narrow ones, and in their data.

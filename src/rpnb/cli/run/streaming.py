@@ -40,6 +40,7 @@ from rpnb.cli.run.printed_result import as_json, as_table
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.estimators.checks.spread import SpreadWarning, describe_spread
 from rpnb.estimators.protocol import learner_of
+from rpnb.estimators.registry import learners
 from rpnb.evaluate.drivers.selection import REFERENCES
 from rpnb.evaluate.evaluation import Evaluation, native_evaluation
 from rpnb.evaluate.result import RunFacts
@@ -295,10 +296,14 @@ class _Run:
 
         if not isinstance(first.X, np.ndarray):
             for name, model in self._models.items():
-                if not model.__sklearn_tags__().input_tags.sparse:
+                if not _takes_sparse(model):
+                    known = learners().items()
+                    others = [
+                        each for each, its in known if _takes_sparse(its.estimator())
+                    ]
                     raise CommandError(
                         f"{self._source.name}: {name} does not support sparse rows; "
-                        "PA, OGD and Perceptron do"
+                        f"{listed(others)} do"
                     )
         classes = self._classes(first)
         labelled = np.flatnonzero(first.codes != NO_LABEL)[:16]
@@ -432,6 +437,10 @@ class _Run:
             sys.stdout.write(as_table(self.evaluation, facts))
         if interrupted:
             sys.stderr.write(f"Stopped after {self.evaluation.rows} rows.\n")
+
+
+def _takes_sparse(model: Any) -> bool:
+    return bool(model.__sklearn_tags__().input_tags.sparse)
 
 
 def _scales(model: Any) -> bool:

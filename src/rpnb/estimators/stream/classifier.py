@@ -1083,17 +1083,38 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     @property
     def n_samples_seen_(self) -> int:
-        """Number of samples seen so far."""
+        """Number of samples seen so far.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import MajorityClass
+        >>> MajorityClass().partial_fit([[0.0], [1.0]], [0, 1]).n_samples_seen_
+        2
+        """
         return self._learner().row_counts(self._fitted_state("n_samples_seen_"))[0]
 
     @property
     def n_seen_(self) -> int:
-        """Old name of `n_samples_seen_`, kept until version 1.0."""
+        """Old name of `n_samples_seen_`, kept until version 1.0.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import MajorityClass
+        >>> MajorityClass().partial_fit([[0.0], [1.0]], [0, 1]).n_seen_
+        2
+        """
         return self._learner().row_counts(self._fitted_state("n_seen_"))[0]
 
     @property
     def n_updates_(self) -> int:
-        """Number of samples that changed the model."""
+        """Number of samples that changed the model.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import MajorityClass
+        >>> MajorityClass().partial_fit([[0.0], [1.0]], [0, 1]).n_updates_
+        2
+        """
         return self._learner().row_counts(self._fitted_state("n_updates_"))[1]
 
     def __sklearn_tags__(self) -> Any:

@@ -269,8 +269,8 @@ class Learner(ABC, Generic[State]):
     def check_learns_blocks(self) -> None:
         """Raise an error if the learner cannot learn from statistics of blocks."""
         raise TypeError(
-            f"{type(self.given).__name__} learns row by row: what it learns from parts "
-            "of a mini-batch does not add up, so the parts cannot be distributed. "
+            f"{type(self.given).__name__} learns row by row: its statistics cannot be "
+            "summed over parts of a mini-batch, so they cannot be distributed. "
             f"{LEARNERS_OF_BLOCKS}"
         )
 
