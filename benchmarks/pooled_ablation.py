@@ -40,6 +40,12 @@ from rpnb.core.pooled import pool as pooling
 from rpnb.core.pooled.model import MEMBERS, first_weights, new_model
 
 _USUAL = "as it is"
+#: Members that are left out together: each of them pays on few streams.
+_JOINT = (
+    ("transitions", "binned_bayes"),
+    ("neighbours", "binned_bayes"),
+    ("transitions", "binned_bayes", "fading_covariance"),
+)
 _WIDE = 32
 _BLOCK = 2048
 _PROJECTIONS = 512
@@ -79,9 +85,9 @@ class Task(NamedTuple):
 def settings() -> dict[str, tuple[list[str], int]]:
     """Return members and projections of each setting; the first is the usual one."""
     found = {_USUAL: (list(MEMBERS), _PROJECTIONS)}
-    for name in MEMBERS:
-        rest = [other for other in MEMBERS if other != name]
-        found[f"without {name}"] = rest, _PROJECTIONS
+    for left_out in (*((name,) for name in MEMBERS), *_JOINT):
+        rest = [name for name in MEMBERS if name not in left_out]
+        found[f"without {', '.join(left_out)}"] = rest, _PROJECTIONS
     found["256 projections"] = list(MEMBERS), 256
     found["1,024 projections"] = list(MEMBERS), 1024
     found["2,048 projections"] = list(MEMBERS), 2048
