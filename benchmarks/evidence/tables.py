@@ -127,7 +127,7 @@ def _long(records: Records) -> dict[str, Drawing]:
             losses.append(f"{np.mean([r['log_loss'] for r in found]):.3f}")
         print(f"| {stream} |", " | ".join(cells + losses), "|")
     steady = {s: found for s, found in last.items() if not s.endswith("_change")}
-    for name in names[1:]:
+    for name in names[1:] if steady else ():
         ratios = [found[FIRST] / found[name] for found in steady.values()]
         print(
             f"\nPooled over {name}, last quarter, {len(ratios)} streams: "
