@@ -9,7 +9,8 @@ then train, in one thread; the best of a few runs counts. Times are processor ti
 size of the model after all rows. Streams are NAME.npz in one of the folders. Below each
 line is the time, in µs per row, of each member alone, learning all but the first 256
 rows, and of the features that they read; the rest is the pool. The first line shows the
-speed of the machine.
+speed of the machine. Run it without a limit of processor time (`ulimit -t`): with one,
+Linux updates the clock every 4 ms only.
 
     python benchmarks/bench_pooled.py --full
 
