@@ -113,10 +113,7 @@ def fitted_copy(
 
 def snapshot(model: StreamClassifier) -> dict[str, Any]:
     """Return the full state of a model, for `go_back`."""
-    held = dict(model.__dict__)
-    if "_state" in held:
-        held["_state"] = model._learner().copy(held["_state"])
-    return held
+    return model._copied_attributes()
 
 
 def go_back(model: StreamClassifier, held: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ only after everything that can fail.
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import cache
 from operator import attrgetter, is_
 from typing import Any, Literal, Self, TypeVar, overload
@@ -74,6 +75,8 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 _DOUBLE = np.dtype(np.float64)
 _ONE = np.ones(1)
+# Attributes besides the state that learning, or asking for labels, changes in place.
+_CHANGED_IN_PLACE = ("_class_counts", "_categories", "_asking", "_waiting")
 
 
 def new_categories(columns: Columns | None, M: int) -> Categories | None:
@@ -1157,9 +1160,19 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         super().__setstate__(attributes)
+        # joblib may pass arrays that are memory-mapped read-only, and `copy.copy`
+        # passes those of another model.
+        self.__dict__.update(self._copied_attributes())
+
+    def _copied_attributes(self) -> dict[str, Any]:
+        """Return all attributes, with copies of what learning changes in place."""
+        copied = dict(self.__dict__)
         if self.__sklearn_is_fitted__():
-            # joblib may pass arrays that are memory-mapped read-only.
-            self._state = self._learner().copy(self._state)
+            copied["_state"] = self._learner().copy(self._state)
+        for name in _CHANGED_IN_PLACE:
+            if name in copied:
+                copied[name] = deepcopy(copied[name])
+        return copied
 
     # Files
 
