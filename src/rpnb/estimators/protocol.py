@@ -20,7 +20,11 @@ from rpnb.estimators.saving.fitted import saved_model as saved_model
 from rpnb.estimators.stream.class_weights import ClassWeight, check_class_weight
 from rpnb.estimators.stream.classifier import StreamClassifier, new_categories
 from rpnb.estimators.stream.learner import Learner
-from rpnb.estimators.stream.prediction_sets import current_thresholds, follow_sets
+from rpnb.estimators.stream.prediction_sets import (
+    current_thresholds,
+    follow_sets,
+    tracker_of,
+)
 from rpnb.labels import CodedLabels, LabelIndex
 
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
@@ -185,7 +189,6 @@ def set_thresholds(model: Any) -> FloatArray | None:
 
     Returns None if learning does not move them: the metric "coverage" is then NaN.
     """
-    learner = model._learner()
-    if not learner.tracks_sets or not learner.has_sets:
+    if tracker_of(model) is None or not hasattr(model, "predict_set"):
         return None
     return current_thresholds(model)

@@ -65,6 +65,7 @@ from rpnb.estimators.stream.new_classes import (
 )
 from rpnb.estimators.stream.prediction_sets import (
     has_probabilities,
+    has_sets,
     predict_sets,
     predict_sets_then_learn,
 )
@@ -87,14 +88,19 @@ def new_categories(columns: Columns | None, M: int) -> Categories | None:
     return Categories(columns.categories, columns.width, M, orders=orders)
 
 
+def _only_if(condition: Callable[[Any], bool]) -> Callable[[_Method], _Method]:
+    """Return a decorator for a method that estimators have on a condition."""
+    decorate: Callable[[_Method], _Method] = available_if(condition)
+    return decorate
+
+
 def _only_with(capability: str) -> Callable[[_Method], _Method]:
     """Return a decorator for a method that only learners with a capability have."""
 
     def condition(self: Any) -> bool:
         return bool(getattr(self._learner(), capability))
 
-    decorate: Callable[[_Method], _Method] = available_if(condition)
-    return decorate
+    return _only_if(condition)
 
 
 class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -923,7 +929,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     # Prediction sets
 
-    @_only_with("has_probabilities")
+    @_only_if(has_sets)
     def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
         """Predict a set of classes for each sample that contains the true class.
 
@@ -938,7 +944,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         learning do not move them. Before its first use, a set holds the classes with a
         probability of one half or more, and `RPNBClassifier`, which needs
         temperature="auto" and the combiner "log_sum" or "product", uses thresholds
-        that follow the samples from which it calibrates its probabilities.
+        that follow the samples from which it calibrates its probabilities, also in a
+        pipeline and with a drift detector.
 
         Parameters
         ----------
@@ -971,7 +978,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         """
         return predict_sets(self, X, check_coverage(coverage))
 
-    @_only_with("has_probabilities")
+    @_only_if(has_sets)
     def predict_set_then_learn(
         self, X: Any, y: Any, coverage: float = 0.9, classes: ArrayLike | None = None
     ) -> tuple[LabelArray, BoolArray]:
