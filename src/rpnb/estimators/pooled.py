@@ -728,8 +728,6 @@ class PooledClassifier(WeightedStreamClassifier):
         members = self.members
         if not isinstance(members, str):
             parameters["members"] = list(members)
-        if not self._varying:  # files hold it only where delays vary
-            del parameters["delays"]
         named = parameters.pop(CATEGORICAL), parameters.pop(TEXT)
         return {**parameters, **named_to_json(*named)}
 

@@ -1261,8 +1261,6 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         given = parameters.pop("class_weight", None)
         if given is not None:
             parameters["class_weight"] = class_weight_to_json(given)
-        if parameters.get("shuffle") is True:
-            del parameters["shuffle"]  # files hold it only where it is not the default
         return parameters
 
     @classmethod
