@@ -28,7 +28,11 @@ from rpnb.estimators.stream.classifier import StreamClassifier as StreamClassifi
 from rpnb.estimators.stream.classifier import new_categories
 from rpnb.estimators.stream.learner import BlockStatistics as BlockStatistics
 from rpnb.estimators.stream.learner import Learner
-from rpnb.estimators.stream.prediction_sets import current_thresholds, follow_sets
+from rpnb.estimators.stream.prediction_sets import (
+    current_thresholds,
+    follow_sets,
+    tracker_of,
+)
 from rpnb.estimators.stream.prediction_sets import (
     has_probabilities as has_probabilities,
 )
@@ -142,10 +146,7 @@ def fitted_copy(
 
 def snapshot(model: StreamClassifier) -> dict[str, Any]:
     """Return the full state of a model, for `go_back`."""
-    held = dict(model.__dict__)
-    if "_state" in held:
-        held["_state"] = model._learner().copy(held["_state"])
-    return held
+    return model._copied_attributes()
 
 
 def go_back(model: StreamClassifier, held: dict[str, Any]) -> None:
@@ -217,7 +218,6 @@ def set_thresholds(model: Any) -> FloatArray | None:
 
     Returns None if learning does not move them: the metric "coverage" is then NaN.
     """
-    learner = model._learner()
-    if not learner.tracks_sets or not learner.has_sets:
+    if tracker_of(model) is None or not hasattr(model, "predict_set"):
         return None
     return current_thresholds(model)

@@ -222,18 +222,11 @@ def plain_table(X: Any) -> tuple[list[str], list[list[Any]]] | None:
 
 
 def named_to_json(categorical: Any, text: Any) -> dict[str, Any]:
-    """Return the parameters that name columns as JSON values, without defaults.
-
-    Files of models without such columns then stay the same.
-    """
-    found = {}
-    for name, given, usual in (
-        (CATEGORICAL, categorical, FROM_DTYPE),
-        (TEXT, text, AUTO),
-    ):
-        if not (isinstance(given, str) and given == usual):
-            found[name] = None if given is None else np.asarray(given).tolist()
-    return found
+    """Return the parameters that name columns as JSON values."""
+    return {
+        name: None if given is None else np.asarray(given).tolist()
+        for name, given in ((CATEGORICAL, categorical), (TEXT, text))
+    }
 
 
 def names_columns(categorical: Any, text: Any) -> bool:
