@@ -113,12 +113,14 @@ class History:
             found = each.contender
         return found
 
-    def since(self, contender: int) -> int:
-        """Return the event at which a contender last began or ceased to serve."""
-        for each in reversed(self.promotions):
-            if contender in (each.contender, each.before):
-                return each.event
-        return 0
+    @property
+    def since(self) -> int:
+        """Id of the event at which the serving learner last changed; 0 at the start.
+
+        All challengers are compared with the serving learner from here on: earlier
+        answers were another learner's.
+        """
+        return self.promotions[-1].event if self.promotions else 0
 
     def find(self, name: str) -> Contender | None:
         """Return the contender with a name, unless it was withdrawn."""
