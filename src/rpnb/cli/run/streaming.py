@@ -39,7 +39,7 @@ from rpnb.cli.run.outputs import (
 from rpnb.cli.run.printed_result import as_json, as_table
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.estimators.checks.spread import SpreadWarning, describe_spread
-from rpnb.estimators.protocol import learner_of
+from rpnb.estimators.protocol import blank_copy, learner_of, saved_model
 from rpnb.evaluate.drivers.selection import REFERENCES
 from rpnb.evaluate.evaluation import Evaluation, native_evaluation
 from rpnb.evaluate.result import RunFacts
@@ -291,8 +291,6 @@ class _Run:
 
     def _try_learners(self, first: LabelledChunk) -> None:
         """Name a learner that refuses the first rows, before anything is learned."""
-        from sklearn.base import clone
-
         if not isinstance(first.X, np.ndarray):
             for name, model in self._models.items():
                 if not model.__sklearn_tags__().input_tags.sparse:
@@ -305,7 +303,7 @@ class _Run:
         X, y = first.X[labelled], first.labels[first.codes[labelled]]
         for name, model in self._models.items():
             try:
-                trial = clone(model)
+                trial = blank_copy(model)
                 if y.shape[0]:
                     trial.predict_then_learn(X, y, classes)
             except (TypeError, ValueError) as error:
@@ -328,7 +326,6 @@ class _Run:
     def write(self, interrupted: bool) -> None:
         """Write the model and the report, under temporary names."""
         if self._arguments.save:
-            from rpnb.estimators.protocol import saved_model
             from rpnb.estimators.saving.estimator import write_estimator
 
             (model,) = self._models.values()
@@ -336,8 +333,12 @@ class _Run:
             encoder = self._source.encoder
             assert encoder is not None  # noqa: S101 - only files are saved
             attached = {ENCODER: encoder.to_json(self._position)}
+            saved = saved_model(model)
+            if isinstance(encoder, ColumnEncoder):
+                names = np.array(encoder.model_names(), object)
+                saved = saved._replace(feature_names=names)
             with writing(self._arguments.save):
-                write_estimator(file, saved_model(model), attached=attached)
+                write_estimator(file, saved, attached=attached)
         if self._arguments.report:
             from rpnb.report.run_page import stream_page
 

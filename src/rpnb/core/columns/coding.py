@@ -36,6 +36,9 @@ MOST_WIDTH: Final = 1 << 16
 #: Number of words from which a value counts as text, not as a category.
 MANY_WORDS: Final = 5
 
+#: Ending of the names of features that are codes of a file's categories.
+CODED: Final = " (code)"
+
 #: Number of a missing category where NaN is not allowed; texts have positive numbers.
 MISSING_CATEGORY: Final = -float(1 << 52)
 

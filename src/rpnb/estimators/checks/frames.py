@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from rpnb.core.columns.coding import CODED
+
 # What to do with a column, by its content.
 _LEARNED = (
     "PooledClassifier learns {} as {}, and any learner in "
@@ -28,6 +30,23 @@ def column_names(X: Any) -> list[Any] | None:
     if type(X) is np.ndarray or not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         return None
     return list(X.columns)
+
+
+def refuse_uncoded(model: Any, X: Any) -> None:
+    """Refuse a frame with columns that the model got as codes of the command line."""
+    names, known = column_names(X), getattr(model, "feature_names_in_", None)
+    if names is None or known is None:
+        return
+    texts = [name for name in known if isinstance(name, str)]
+    coded = {name.removesuffix(CODED) for name in texts if name.endswith(CODED)}
+    coded |= {name.partition("=")[0] for name in texts if "=" in name}
+    found = [name for name in names if name in coded and name not in texts]
+    if found:
+        raise ValueError(
+            f"this model learned its column {found[0]!r} from a file as codes that "
+            "frames do not have: predict files with `rpnb predict`, or learn the file "
+            "with --model Pooled or --scale, whose models predict frames"
+        )
 
 
 def refuse_columns(X: Any) -> None:

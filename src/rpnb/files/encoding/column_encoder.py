@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rpnb._core.streams import LARGEST
 from rpnb.core.columns.coding import (
+    CODED,
     MOST_WIDTH,
     WIDTHS,
     category_numbers,
@@ -126,14 +127,17 @@ class ColumnEncoder:
                 found.append((column, "number" if coded else kind))
         return found
 
-    def category_places(self) -> list[int]:
-        """Return the positions of the columns of X that hold categories."""
-        places, at = [], 0
-        for kind in self._kinds.values():
-            if kind == "category" and self._native:
-                places.append(at)
-            at += WIDTHS[kind]
-        return places
+    def model_names(self) -> list[str]:
+        """Return the names of a model's features, for frames that it is to predict.
+
+        Codes have names that frames do not have: only the encoder knows them.
+        """
+        if self._native or self._one_hot:
+            return [name for name, _ in self.columns()]
+        return [
+            name + CODED if kind == "category" else name
+            for name, kind in self._kinds.items()
+        ]
 
     def encode(self, batch: "pa.RecordBatch", rows: IntArray) -> LabelledChunk:
         """Return a chunk from a batch, whose rows have these numbers in the file."""
