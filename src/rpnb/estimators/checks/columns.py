@@ -22,6 +22,7 @@ from rpnb.core.columns.coding import (
     date_numbers,
     is_missing,
     is_words,
+    local_time,
     text_numbers,
 )
 from rpnb.core.kernels.arrays import FloatArray
@@ -138,7 +139,6 @@ class Columns:
             )
         parts = [_coded(table, j, kind) for j, kind in enumerate(self.kinds)]
         return np.concatenate(parts, axis=1)
-
 
     def refuse_numbers(self, X: Any, known: Sequence[Collection[int]]) -> None:
         """Refuse numbers in a frame's column whose categories were text.
@@ -440,6 +440,8 @@ class _Table:
 
 
 def _without_zone(value: Any) -> Any:
+    if isinstance(value, str):
+        return local_time(value.strip())
     if hasattr(value, "to_pydatetime"):
         value = value.to_pydatetime(warn=False)
     return value.replace(tzinfo=None) if hasattr(value, "tzinfo") else value
