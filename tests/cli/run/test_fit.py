@@ -234,3 +234,18 @@ def test_the_proposed_command_reads_files_as_the_model_was_trained(
     proposed = shlex.split(line.removeprefix("Predict new rows: rpnb "))
     assert main(["lab.txt" if word == "NEW_FILE" else word for word in proposed]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 61
+
+
+@pytest.mark.parametrize("model", ["Pooled", "RPNB"])
+def test_advice_on_rare_classes_knows_weights_given_as_a_parameter(
+    tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", rare(tmp_path), "--target", "label", "--quiet", "--model", model]
+    assert main(words) == 0
+    assert "--class-weight balanced" in capsys.readouterr().out
+    assert main([*words, "--param", f"{model}.class_weight=balanced"]) == 0
+    assert "--class-weight" not in capsys.readouterr().out
+    scaled = [*words, "--scale", "--param", f"{model}.class_weight=balanced"]
+    if model == "RPNB":
+        assert main(scaled) == 0
+        assert "--class-weight" not in capsys.readouterr().out

@@ -134,7 +134,7 @@ def test_codes_of_a_file_are_not_mistaken(tmp_path: Path, how: tuple[str, ...]) 
     rows = frame()[["size", "colour", "label"]].dropna()
     model = saved(tmp_path, rows, "--model", "GaussianNB", *how)
     for given in (rows[["size", "colour"]], rows[["size"]].assign(colour=1)):
-        with pytest.raises(ValueError, match="'colour'.*`rpnb predict`"):
+        with pytest.raises(ValueError, match=r"'colour'.*`rpnb predict`"):
             model.predict(given)
 
 

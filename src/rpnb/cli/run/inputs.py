@@ -43,9 +43,12 @@ def learners_of(
     return load_model(arguments.load)
 
 
-def explained(error: FileError, command_line: str) -> CommandError:
+def explained(error: FileError, arguments: argparse.Namespace) -> CommandError:
     """Return an error for the user, with a command that works, if known."""
-    text = str(error)
+    text, command_line = str(error), arguments.command_line
+    if arguments.drift is not None:
+        reads = ", which reads it"
+        text = text.replace(f"--model Pooled{reads}", f"Pooled without --drift{reads}")
     if command_line.startswith("rpnb compare "):
         text = text.replace("--model Pooled", "--learners Pooled")
     if "\n" not in text or not error.fixes:

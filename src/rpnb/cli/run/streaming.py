@@ -39,7 +39,12 @@ from rpnb.cli.run.outputs import (
 from rpnb.cli.run.printed_result import as_json, as_table
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.estimators.checks.spread import SpreadWarning, describe_spread
-from rpnb.estimators.protocol import blank_copy, learner_of, saved_model
+from rpnb.estimators.protocol import (
+    blank_copy,
+    class_weight_of,
+    learner_of,
+    saved_model,
+)
 from rpnb.evaluate.drivers.selection import REFERENCES
 from rpnb.evaluate.evaluation import Evaluation, native_evaluation
 from rpnb.evaluate.result import RunFacts
@@ -116,7 +121,7 @@ def stream(arguments: argparse.Namespace) -> int:
             run.announce()
             run.evaluate(interrupt)
         except FileError as error:
-            raise explained(error, arguments.command_line) from error
+            raise explained(error, arguments) from error
         if run.evaluation is None:  # stopped before the first row
             return INTERRUPTED
         run.write(interrupt.came())
@@ -378,10 +383,14 @@ class _Run:
             ),
             weightable=tuple(
                 name
-                for name in self._models
-                if not arguments.load and has_parameter(name, "class_weight")
+                for name, model in self._models.items()
+                if not arguments.load
+                and has_parameter(name, "class_weight")
+                and class_weight_of(model) is None
             ),
-            weighted="class_weight" in given_parameters(arguments),
+            weighted=any(
+                class_weight_of(model) is not None for model in self._models.values()
+            ),
             scaled=tuple(
                 name for name, model in self._models.items() if _scales(model)
             ),
