@@ -99,6 +99,13 @@ def set_columns(model: StreamClassifier, columns: Columns | None) -> None:
     model._given_columns = columns
 
 
+def blank_copy(model: StreamClassifier) -> StreamClassifier:
+    """Return an unfitted copy of a model, for rows with the same columns."""
+    copy: StreamClassifier = clone(model)
+    copy._given_columns = model._given_columns or model._columns
+    return copy
+
+
 def declare(model: StreamClassifier, X: Any, classes: LabelArray) -> None:
     """Initialise a model for rows like X, without learning them, and these classes.
 

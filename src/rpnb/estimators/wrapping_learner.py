@@ -31,6 +31,12 @@ class WrappingLearner(Learner[State]):
             return state.learner.innermost(state.inner)
         return (self, None) if self.inner is None else self.inner.innermost()
 
+    def tag(self, tags: Any) -> Any:
+        given = getattr(self.wrapped, "__sklearn_tags__", None)
+        if given is not None:
+            tags.input_tags.allow_nan = given().input_tags.allow_nan
+        return tags
+
     @property
     def accepts_sparse(self) -> bool:  # type: ignore[override]
         return getattr(self.inner, "accepts_sparse", False)

@@ -25,6 +25,7 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.row_blocks import row_blocks, weights_of
 from rpnb.estimators.checks.columns import Columns, find_columns
 from rpnb.estimators.checks.costs import Costs, check_costs, least_costly
+from rpnb.estimators.checks.frames import refuse_uncoded
 from rpnb.estimators.checks.labels import (
     LabelArray,
     as_labels,
@@ -439,6 +440,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         if columns is self._columns and hasattr(X, "columns"):
             # Refuse other columns before looking at their values.
             accept_rows(self, X, first=False)
+        if columns is self._columns and self._categories is not None:
+            columns.refuse_numbers(X, self._categories.known)
         coded = columns.code(X)
         if not get_tags(self).input_tags.allow_nan:
             coded = columns.with_missing(coded)
@@ -918,6 +921,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     def _coded_rows(self, X: Any) -> Any:
         """Return rows as an array of numbers, with text hashed."""
+        refuse_uncoded(self, X)
         coded, names = self._code(X, self._columns)
         return check_rows(
             self, coded, sparse=self._learner().accepts_sparse, names=names
