@@ -1,10 +1,11 @@
 """PooledClassifier: an online ensemble whose weights adapt as labels arrive."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
 
 from rpnb.core.columns.categories import Categories
 from rpnb.core.kernels.arrays import FloatArray, IntArray
@@ -27,7 +28,7 @@ from rpnb.estimators.checks.labels import (
 )
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.checks.weights import one_weight
-from rpnb.estimators.late_labels import learn_later, predict_later
+from rpnb.estimators.late_labels import learn_later, predict_later, require_varying
 from rpnb.estimators.merging import merged_counts
 from rpnb.estimators.pooled_learner import PooledLearner
 from rpnb.estimators.stream.class_weights import ClassWeight
@@ -44,6 +45,18 @@ if TYPE_CHECKING:
 
 _NOTHING = np.zeros((0, 0))
 _ONE = np.ones(1)
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _only_varying(method: _Method) -> _Method:
+    """Decorate a method that only pools with delays="varying" have."""
+
+    def condition(model: Any) -> bool:
+        require_varying(model, method.__name__)
+        return True
+
+    decorated: _Method = available_if(condition)(method)
+    return decorated
 
 
 class MemberHistory(NamedTuple):
@@ -374,6 +387,7 @@ class PooledClassifier(WeightedStreamClassifier):
         self._fitted_state("waiting_")
         return rows_waiting(self).ids
 
+    @_only_varying
     def predict_later(self, X: Any) -> tuple[LabelArray, IntArray]:
         """Predict the next samples, and keep them until their labels arrive.
 
@@ -409,6 +423,7 @@ class PooledClassifier(WeightedStreamClassifier):
         labels, _, ids = predict_later(self, X)
         return labels, ids
 
+    @_only_varying
     def learn_later(
         self, ids: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -713,8 +728,6 @@ class PooledClassifier(WeightedStreamClassifier):
         members = self.members
         if not isinstance(members, str):
             parameters["members"] = list(members)
-        if not self._varying:  # files hold it only where delays vary
-            del parameters["delays"]
         named = parameters.pop(CATEGORICAL), parameters.pop(TEXT)
         return {**parameters, **named_to_json(*named)}
 

@@ -555,8 +555,6 @@ default="log_sum"
         parameters = super()._parameters_to_json()
         given = parameters["class_prior"]
         del parameters["n_jobs"]
-        if parameters["scale"] is None:
-            del parameters["scale"]  # files hold it only where rows are scaled
         return {**parameters, "class_prior": prior_to_json(given)}
 
     @classmethod

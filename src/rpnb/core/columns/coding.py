@@ -36,6 +36,9 @@ MOST_WIDTH: Final = 1 << 16
 #: Number of words from which a value counts as text, not as a category.
 MANY_WORDS: Final = 5
 
+#: Ending of the names of features that are codes of a file's categories.
+CODED: Final = " (code)"
+
 #: Number of a missing category where NaN is not allowed; texts have positive numbers.
 MISSING_CATEGORY: Final = -float(1 << 52)
 
@@ -43,6 +46,7 @@ MISSING_CATEGORY: Final = -float(1 << 52)
 LONGEST_READ: Final = 20_000
 
 _WORD = re.compile(r"\w+")
+_WITH_OFFSET = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d[\d:.]*)(Z|[+-]\d\d(:?\d\d)?)")
 _DAY = 86_400.0
 _YEAR = 365.2425
 
@@ -140,6 +144,16 @@ def is_words(value: Any) -> bool:
     (False, True)
     """
     return isinstance(value, str) and len(_WORD.findall(value)) >= MANY_WORDS
+
+
+def local_time(text: str) -> str:
+    """Return the local time of a text, without its offset from UTC.
+
+    >>> local_time("2024-01-01T05:15:00+05:00"), local_time("2024-01-01")
+    ('2024-01-01T05:15:00', '2024-01-01')
+    """
+    found = _WITH_OFFSET.fullmatch(text)
+    return text if found is None else found[1]
 
 
 def date_numbers(times: NDArray[np.datetime64]) -> FloatArray:
