@@ -8,8 +8,11 @@ namespace rpnb {
 
 namespace {
 
-// The arrays of a state, each a field of the snapshot, which owns them.
-nb::object arrays_of(const BoostedTrees& self) { return nb::cast(self.snapshot()); }
+// The arrays of a state, or those that one field needs, as fields of the snapshot, which owns
+// them.
+nb::object arrays_of(const BoostedTrees& self, std::string_view only = {}) {
+  return nb::cast(self.snapshot(only));
+}
 
 BoostedTrees with_classes(const BoostedTrees& self, Vector<const std::int64_t> source,
                           Vector<const bool> active) {
@@ -64,7 +67,7 @@ void bind_boosted(nb::module_& module) {
            [](nb::handle self) { return nb::make_tuple(self.type(), nb::tuple(nb::iter(self))); });
   for_each_field<BoostedSnapshot>([&](const auto& entry) {
     bound.def_prop_ro(entry.name, [name = entry.name](const BoostedTrees& self) {
-      return nb::object(arrays_of(self).attr(name));
+      return nb::object(arrays_of(self, name).attr(name));
     });
   });
   bound.attr("_fields") = module.attr("BoostedSnapshot").attr("_fields");

@@ -210,7 +210,20 @@ void BoostedTrees::learn(const float* x, const std::uint8_t* leaves, const std::
     ++event_;
     next_event_ = 2 * next_event_ <= kLastCuts ? 2 * next_event_ : -1;
   }
-  if (started() && drift_.add(loss(margin, rank))) forget();
+  if (started() && is_alarm(loss(margin, rank))) forget();
+}
+
+// Take the loss of the newest row; return whether the stream has changed.
+bool BoostedTrees::is_alarm(double newest) {
+  Workspace space;
+  const auto margin = space.take<std::int32_t>(window_.margins());
+  double older = 0.0;
+  for (Index k = 0; k < 2; ++k) {
+    const Index row = window_.first() + (2 * drift_.rows + k) * window_.size() / (2 * kLossRows);
+    window_.get_margin(row, margin.data());
+    older += Drift::clip(loss(margin.data(), window_.label(row)));
+  }
+  return drift_.add(Drift::clip(newest), older, window_.end());
 }
 
 // Keep a row whose leaves and margins are known.
@@ -309,8 +322,7 @@ void BoostedTrees::forget() {
   change_ = round_;
   const Index kept = std::min(window_.size(), std::max(kLeastKept, window_.size() / 4));
   window_.drop_before(window_.end() - kept);
-  // All remaining rows may be of the new concept: drift detection starts again.
-  if (kept <= kLeastKept) drift_ = Drift{};
+  drift_.note_cut(kept, window_.end());
   if (kept <= kLastCuts) {
     event_ += 2;  // for all features
     next_event_ = window_.end() + kLastCuts / 2;

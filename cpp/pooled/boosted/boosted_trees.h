@@ -30,8 +30,9 @@
 //
 // Work is spread over rows: each labelled row pays for 20,000 units of about a nanosecond
 // (each of the first 4,096 rows for 40,000), which are spent on the next pieces of work;
-// a piece covers at most about 256 rows or one node. The old tree stays in use until the
-// new one is complete and the margins of all rows are updated.
+// a piece covers at most about 256 rows or one node, or the cut points of a feature and its
+// bins in all rows. The old tree stays in use until the new one is complete and the margins
+// of all rows are updated.
 //
 // Weights of rows are rounded to multiples of 2⁻¹⁰ and at most 2²⁰. Missing values go left
 // at each split, and a split may separate them from all others. With more than 64 classes
@@ -39,6 +40,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "../member.h"
 #include "drift.h"
@@ -78,8 +80,9 @@ class BoostedTrees final : public Member {
   [[nodiscard]] Index trees_now() const { return static_cast<Index>(slots_.size()); }
   [[nodiscard]] Index bytes() const;
 
-  // The whole state as arrays, and a state that continues from these to the bit.
-  [[nodiscard]] BoostedSnapshot snapshot() const;
+  // The whole state as arrays, and a state that continues from these to the bit. If `only`
+  // names a field, the large arrays that do not belong to it stay empty.
+  [[nodiscard]] BoostedSnapshot snapshot(std::string_view only = {}) const;
   explicit BoostedTrees(const BoostedSnapshot& snapshot);
 
  private:
@@ -101,6 +104,7 @@ class BoostedTrees final : public Member {
   void write_frequencies(Vector<double> scores) const;
   [[nodiscard]] double loss(const std::int32_t* margin, Index rank) const;
 
+  bool is_alarm(double newest);
   void learn(const float* x, const std::uint8_t* leaves, const std::int32_t* margin, Index label,
              double weight);
   Index append(const float* x, const std::uint8_t* leaves, const std::int32_t* margin, Index rank,

@@ -1,16 +1,23 @@
 // Drift detection of boosted trees: a block of rows whose loss is too high.
 //
-// The log-loss of each row before learning it is clipped at 4. Its mean b and variance s²
-// over each block of 256 rows are compared with a running mean ref ← ref + 0.1 (b − ref),
-// which starts with the first b. If
+// The log-loss of each row before learning it is clipped at 4. Its mean b over each block of
+// 256 rows is compared with a running mean ref ← ref + 0.1 (b − ref), which starts with the
+// first b. The loss of the trees also rises by itself, without any change of the stream, on
+// all rows alike: on a parity of three features by a half. So each row is paired with two
+// older ones, evenly spaced over the rows kept, and the gap between its loss and the mean
+// loss of the two, by the same trees, is averaged likewise. With s the standard deviation of
+// the losses of the block, g and s_g the mean and standard deviation of the gaps,
 //
-//   b > ref + 4 √(s²/256)
+//   b > ref + 4 s/√256   and   b > 1.15 ref   and   g > ref_g + 3 s_g/√256
 //
-// only the last quarter of the rows is kept, but at least 512. The rule is ours, similar
-// to Gama et al., "Learning with drift detection" (2004).
+// is an alarm: only the last quarter of the rows is kept, but at least 512. Right after a
+// cut the last condition is left out, because the rows kept are a mixture: an abrupt change
+// takes several cuts. Later there is no alarm before as many rows have been learned as were
+// kept, so the model has time to recover. The rule is ours, similar to Gama et al.,
+// "Learning with drift detection" (2004).
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 
 #include "sizes.h"
@@ -19,32 +26,64 @@ namespace rpnb::boosted {
 
 inline constexpr Index kLossRows = 256;
 inline constexpr double kMostLoss = 4.0;
+inline constexpr double kLeastRise = 1.15;
 inline constexpr Index kLeastKept = 512;
 
-struct Drift {
-  double sum = 0.0;        // of the losses of the block
-  double squares = 0.0;    // of their squares
-  double reference = 0.0;  // ref
-  Index rows = 0;          // of the block
-  Index blocks = 0;        // that ref is made of
+// The mean of a block of values, and its running mean over blocks.
+struct BlockMean {
+  double sum = 0.0;
+  double squares = 0.0;
+  double reference = 0.0;
 
-  // Add a loss; return whether it completes a block whose loss is too high.
-  bool add(double loss) {
-    const double clipped = loss < kMostLoss ? loss : kMostLoss;
-    sum += clipped;
-    squares += clipped * clipped;
-    if (++rows < kLossRows) return false;
+  void add(double value) {
+    sum += value;
+    squares += value * value;
+  }
+  [[nodiscard]] double mean() const { return sum / kLossRows; }
+  // Whether the mean is more than so many of its standard errors above the reference.
+  [[nodiscard]] bool is_above(double errors) const {
     const double n = kLossRows;
-    const double mean = sum / n;
-    const double variance = squares / n - mean * mean;
-    const double error = variance > 0.0 ? std::sqrt(variance / n) : 0.0;
-    const bool bad = blocks > 0 && mean > reference + 4.0 * error;
-    reference = blocks > 0 ? reference + 0.1 * (mean - reference) : mean;
-    ++blocks;
+    const double variance = squares / n - mean() * mean();
+    return mean() > reference + errors * std::sqrt(std::max(variance, 0.0) / n);
+  }
+  void end_block(bool is_first) {
+    reference = is_first ? mean() : reference + 0.1 * (mean() - reference);
     sum = 0.0;
     squares = 0.0;
+  }
+};
+
+struct Drift {
+  BlockMean loss;
+  BlockMean gap;
+  Index rows = 0;    // of the block
+  Index blocks = 0;  // that the references are made of
+  Index cuts = 0;    // in direct succession until now
+  Index quiet = 0;   // number of rows learned before the next alarm, unless directly after one
+
+  static double clip(double loss) { return std::min(loss, kMostLoss); }
+
+  // Add the loss of a row and the sum of those of two older ones, all clipped; return whether
+  // the row completes a block that is an alarm. `end` rows have been learned.
+  bool add(double of_row, double of_two, Index end) {
+    loss.add(of_row);
+    gap.add(of_row - 0.5 * of_two);
+    if (++rows < kLossRows) return false;
+    const bool is_high =
+        blocks > 0 && loss.is_above(4.0) && loss.mean() > kLeastRise * loss.reference;
+    const bool is_alarm = is_high && (cuts > 0 || (end >= quiet && gap.is_above(3.0)));
+    loss.end_block(blocks == 0);
+    gap.end_block(blocks == 0);
+    ++blocks;
     rows = 0;
-    return bad;
+    cuts = is_alarm ? cuts + 1 : 0;
+    return is_alarm;
+  }
+  // The window was cut to so many of `end` rows.
+  void note_cut(Index kept, Index end) {
+    // All remaining rows may be of the new concept: detection starts again.
+    if (kept <= kLeastKept) *this = Drift{};
+    quiet = end + kept;
   }
 };
 

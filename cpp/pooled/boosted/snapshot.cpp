@@ -100,7 +100,8 @@ Cuts read_cuts(const S& in, Index p) {
 
 }  // namespace
 
-BoostedSnapshot BoostedTrees::snapshot() const {
+BoostedSnapshot BoostedTrees::snapshot(std::string_view only) const {
+  const auto wants = [&](auto... fields) { return only.empty() || ((only == fields) || ...); };
   const Index M = classes();
   const Index p = window_.features();
   const Index C = started() ? window_.margins() : 0;
@@ -126,6 +127,8 @@ BoostedSnapshot BoostedTrees::snapshot() const {
   out.clock[S::kNextEvent] = next_event_;
   out.clock[S::kLossRows] = drift_.rows;
   out.clock[S::kLossBlocks] = drift_.blocks;
+  out.clock[S::kCuts] = drift_.cuts;
+  out.clock[S::kQuiet] = drift_.quiet;
   out.clock[S::kPlanRows] = planned ? plan_.rows : 0;
   out.clock[S::kPlanLeaves] = planned ? plan_.leaves : 0;
   out.clock[S::kPlanSlot] = planned ? plan_.slot : 0;
@@ -139,43 +142,67 @@ BoostedSnapshot BoostedTrees::snapshot() const {
   out.total_weight = Array<double, 1>({1});
   out.total_weight[0] = total_weight_;
   out.base = as_array<std::int32_t>(base_);
-  out.loss = as_array<double>(std::array{drift_.sum, drift_.squares, drift_.reference});
-  out.cuts = Array<float, 2>({p, kMostBins});
-  out.n_cuts = Array<std::int32_t, 1>({p});
-  out.cuts_made = Array<std::int32_t, 1>({p});
-  for (Index j = 0; j < p; ++j) {
-    std::copy_n(cuts_.of(j), kMostBins, out.cuts[j].data());
-    out.n_cuts[j] = static_cast<std::int32_t>(cuts_.count(j));
-    out.cuts_made[j] = cuts_.made(j);
+  const auto block_of = [](const BlockMean& block) {
+    return as_array<double>(std::array{block.sum, block.squares, block.reference});
+  };
+  out.loss = block_of(drift_.loss);
+  out.gap = block_of(drift_.gap);
+  // Of the rest only what is wanted: it is large.
+  if (wants("cuts", "n_cuts", "cuts_made")) {
+    out.cuts = Array<float, 2>({p, kMostBins});
+    out.n_cuts = Array<std::int32_t, 1>({p});
+    out.cuts_made = Array<std::int32_t, 1>({p});
+    for (Index j = 0; j < p; ++j) {
+      std::copy_n(cuts_.of(j), kMostBins, out.cuts[j].data());
+      out.n_cuts[j] = static_cast<std::int32_t>(cuts_.count(j));
+      out.cuts_made[j] = cuts_.made(j);
+    }
   }
-  out.bins = Array<std::uint8_t, 2>({n, p});
-  out.label = Array<std::uint8_t, 1>({n});
-  out.row_weight = Array<std::uint32_t, 1>({n});
-  out.margin = Array<std::int32_t, 2>({n, C});
-  out.leaf = Array<std::uint8_t, 2>({n, in_use});
-  const Index first_raw = window_.first_raw();
-  out.raw = Array<float, 2>({window_.end() - first_raw, p});
-  for (Index i = 0; i < n; ++i) {
-    const Index row = window_.first() + i;
-    std::copy_n(window_.bins(row), p, out.bins[i].data());
-    out.label[i] = static_cast<std::uint8_t>(window_.label(row));
-    out.row_weight[i] = window_.weight(row);
-    if (C > 0) window_.get_margin(row, out.margin[i].data());
-    for (Index t = 0; t < in_use; ++t) out.leaf(i, t) = window_.leaves(row)[slots_[t]];
+  const Index first = window_.first();
+  if (wants("bins")) {
+    out.bins = Array<std::uint8_t, 2>({n, p});
+    for (Index i = 0; i < n; ++i) std::copy_n(window_.bins(first + i), p, out.bins[i].data());
+  }
+  if (wants("label", "row_weight")) {
+    out.label = Array<std::uint8_t, 1>({n});
+    out.row_weight = Array<std::uint32_t, 1>({n});
+    for (Index i = 0; i < n; ++i) {
+      out.label[i] = static_cast<std::uint8_t>(window_.label(first + i));
+      out.row_weight[i] = window_.weight(first + i);
+    }
+  }
+  if (wants("margin")) {
+    out.margin = Array<std::int32_t, 2>({n, C});
+    const Index known = C > 0 ? n : 0;
+    for (Index i = 0; i < known; ++i) window_.get_margin(first + i, out.margin[i].data());
+  }
+  if (wants("leaf")) {
     // Once the new tree has been applied to a row, its leaf is stored in place of the old
     // one's.
-    if (row >= first_raw) std::copy_n(window_.raw(row), p, out.raw[row - first_raw].data());
+    out.leaf = Array<std::uint8_t, 2>({n, in_use});
+    for (Index i = 0; i < n; ++i) {
+      for (Index t = 0; t < in_use; ++t) out.leaf(i, t) = window_.leaves(first + i)[slots_[t]];
+    }
   }
-  out.slot = Array<std::int64_t, 1>({T});
-  out.born = Array<std::int64_t, 1>({T});
-  out.n_nodes = Array<std::int64_t, 1>({T});
-  out.feature = Array<std::int32_t, 2>({T, kMostNodes});
-  out.threshold = Array<float, 2>({T, kMostNodes});
-  out.last_bin = Array<std::uint8_t, 2>({T, kMostNodes});
-  out.child = Array<std::int32_t, 2>({T, kMostNodes});
-  out.value = Array<std::int32_t, 3>({T, kMostLeaves, C});
-  for (Index t = 0; t < in_use; ++t) write_tree(trees_[slots_[t]], slots_[t], C, t, out);
-  if (applying) write_tree(grown_, plan_.slot, C, in_use, out);
+  if (wants("raw")) {
+    const Index first_raw = window_.first_raw();
+    out.raw = Array<float, 2>({window_.end() - first_raw, p});
+    for (Index i = 0; i < out.raw.size(); ++i) {
+      std::copy_n(window_.raw(first_raw + i), p, out.raw[i].data());
+    }
+  }
+  if (wants("slot", "born", "n_nodes", "feature", "threshold", "last_bin", "child", "value")) {
+    out.slot = Array<std::int64_t, 1>({T});
+    out.born = Array<std::int64_t, 1>({T});
+    out.n_nodes = Array<std::int64_t, 1>({T});
+    out.feature = Array<std::int32_t, 2>({T, kMostNodes});
+    out.threshold = Array<float, 2>({T, kMostNodes});
+    out.last_bin = Array<std::uint8_t, 2>({T, kMostNodes});
+    out.child = Array<std::int32_t, 2>({T, kMostNodes});
+    out.value = Array<std::int32_t, 3>({T, kMostLeaves, C});
+    for (Index t = 0; t < in_use; ++t) write_tree(trees_[slots_[t]], slots_[t], C, t, out);
+    if (applying) write_tree(grown_, plan_.slot, C, in_use, out);
+  }
   const bool chosen = planned || phase_ == Phase::kCutting;
   out.features = as_array<std::int32_t>(chosen ? plan_.features : std::vector<std::int32_t>{});
   out.replaced = as_array<std::int64_t>(planned ? plan_.replaced : std::vector<Index>{});
@@ -214,13 +241,19 @@ BoostedTrees::BoostedTrees(const BoostedSnapshot& in)
   change_ = clock[S::kChange];
   event_ = clock[S::kEvent];
   next_event_ = clock[S::kNextEvent];
-  drift_ = {in.loss[0], in.loss[1], in.loss[2], clock[S::kLossRows], clock[S::kLossBlocks]};
+  drift_ = {{in.loss[0], in.loss[1], in.loss[2]},
+            {in.gap[0], in.gap[1], in.gap[2]},
+            clock[S::kLossRows],
+            clock[S::kLossBlocks],
+            clock[S::kCuts],
+            clock[S::kQuiet]};
   const Index first = clock[S::kFirst];
   const Index end = clock[S::kEnd];
   require(first >= 0 && end - first == n && credit_ <= kEarlyBudget && round_ >= 0 &&
               change_ >= 0 && change_ <= round_ && event_ >= -1 &&
               event_ < std::numeric_limits<std::int32_t>::max() && next_event_ >= -1 &&
-              drift_.rows >= 0 && drift_.rows < boosted::kLossRows && drift_.blocks >= 0,
+              drift_.rows >= 0 && drift_.rows < boosted::kLossRows && drift_.blocks >= 0 &&
+              drift_.cuts >= 0 && drift_.quiet >= 0,
           "clock");
   // Rows.
   const bool has_base = !base_.empty();

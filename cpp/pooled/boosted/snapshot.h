@@ -23,7 +23,9 @@ struct BoostedSnapshot {
     kEvent,       // times that cut points became due, less one
     kNextEvent,   // number of rows learned when they are next due, −1 for never
     kLossRows,    // of the block of losses
-    kLossBlocks,  // of losses that the reference is made of
+    kLossBlocks,  // of losses that the references are made of
+    kCuts,        // made in direct succession until now
+    kQuiet,       // number of rows learned before the next alarm
     kPlanRows,    // that the tree is grown from
     kPlanLeaves,  // largest number that it has
     kPlanSlot,    // that it will be in
@@ -38,6 +40,7 @@ struct BoostedSnapshot {
   Array<double, 1> total_weight;
   Array<std::int32_t, 1> base;  // (Q,) by rank, or nothing yet
   Array<double, 1> loss;        // sum and squares of the block, reference
+  Array<double, 1> gap;         // the same of the gaps
   Array<float, 2> cuts;         // padded with the largest number
   Array<std::int32_t, 1> n_cuts;
   Array<std::int32_t, 1> cuts_made;  // event of the cut points, −1 for none
@@ -59,16 +62,17 @@ struct BoostedSnapshot {
   Array<std::int64_t, 1> replaced;  // slots of the trees that it replaces
 
   static constexpr auto fields() {
-    static_assert(kClocks == 15 && boosted::kMostBins == 128 && boosted::kMostNodes == 253 &&
+    static_assert(kClocks == 17 && boosted::kMostBins == 128 && boosted::kMostNodes == 253 &&
                   boosted::kMostLeaves == 127);
     return std::tuple{field("seed", &BoostedSnapshot::seed, "1"),
-                      field("clock", &BoostedSnapshot::clock, "15"),
+                      field("clock", &BoostedSnapshot::clock, "17"),
                       field("active", &BoostedSnapshot::active, "M"),
                       field("class_weight", &BoostedSnapshot::class_weight, "M"),
                       field("rank", &BoostedSnapshot::rank, "M"),
                       field("total_weight", &BoostedSnapshot::total_weight, "1"),
                       field("base", &BoostedSnapshot::base, "*"),
                       field("loss", &BoostedSnapshot::loss, "3"),
+                      field("gap", &BoostedSnapshot::gap, "3"),
                       field("cuts", &BoostedSnapshot::cuts, "p 128"),
                       field("n_cuts", &BoostedSnapshot::n_cuts, "p"),
                       field("cuts_made", &BoostedSnapshot::cuts_made, "p"),

@@ -35,7 +35,7 @@ class BoostedTrees(Member):
     seed: UIntArray
     """(1,)"""
     clock: IntArray
-    """(14,) counters; their names are in snapshot.h"""
+    """(17,) counters; their names are in snapshot.h"""
     active: BoolArray
     """(M,)"""
     class_weight: FloatArray
@@ -48,6 +48,8 @@ class BoostedTrees(Member):
     """(Q,) margins without trees, by rank; (0,) before the first tree"""
     loss: FloatArray
     """(3,) sum and squares of the latest losses, and their reference"""
+    gap: FloatArray
+    """(3,) the same of gaps between the losses of rows and of older ones"""
     cuts: SingleArray
     """(p, 128) cut points, padded with the largest number"""
     n_cuts: WordArray

@@ -490,6 +490,7 @@ def _boosted_trees(shape: Shape, M: int, shapes: Shapes) -> Fields:
         "total_weight": reals(1, low=0.0),
         "base": ArraySchema(word, (Q,), -most, most),
         "loss": reals(3, low=0.0),
+        "gap": reals(3),
         "cuts": singles(p, boosted.MOST_CUTS + 2),
         "n_cuts": indices(p, below=boosted.MOST_CUTS + 1, dtype=word),
         "cuts_made": indices(p, low=-1, below=2**31 - 1, dtype=word),

@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from oracles.pooled.members import boosted_trees as oracle
+from rpnb._core.boosted import CLOCKS
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state
 from rpnb.core.pooled.members import boosted_trees as boosted
@@ -242,6 +243,95 @@ def test_after_a_change_a_quarter_of_the_rows_is_kept_but_not_too_few(n: int) ->
             break
     assert end - n <= 512  # at the end of a block of 256 rows, or of the next one
     assert state.n_rows == max(512, end // 4)
+
+
+def test_a_stream_without_change_keeps_its_rows() -> None:
+    """Losses of a parity rise by themselves while trees are replaced."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(13_312, 10))
+    y = np.floor(4 * X[:, :3]).sum(axis=1).astype(np.int64) % 2
+    state = new_trees(10, 2)
+    highest = 0.0
+    for start in range(0, len(y), 256):
+        learn(state, X[start : start + 256], y[start : start + 256])
+        reference, now = state.loss[2], state.loss[0] / max(state.clock[10], 1)
+        highest = max(highest, now - reference)
+    assert highest > 0.05
+    assert state.n_rows == len(y)
+
+
+def spread(mean: float, deviation: float, reference: float) -> FloatArray:
+    """Return the sums of 255 values, and a reference of their mean."""
+    return np.array([255 * mean, 255 * (mean**2 + deviation**2), reference])
+
+
+HIGH, WIDE = spread(0.5, 0.1, 0.3), spread(0.3, 0.1, 0.1)
+SAME = spread(0.3, 0.1, 0.35)
+
+
+@pytest.mark.parametrize(
+    ("loss", "gap", "blocks", "cuts", "quiet", "is_alarm"),
+    [
+        (HIGH, WIDE, 5, 0, 0, True),
+        (HIGH, WIDE, 0, 0, 0, False),  # nothing to compare with
+        (spread(0.5, 2.0, 0.42), WIDE, 5, 0, 0, False),  # within four standard errors
+        (spread(0.5, 0.1, 0.46), WIDE, 5, 0, 0, False),  # less than 15 %
+        (HIGH, SAME, 5, 0, 0, False),  # on older rows as well
+        (HIGH, SAME, 5, 1, 0, True),  # right after a cut
+        (HIGH, WIDE, 5, 0, 1920, True),
+        (HIGH, WIDE, 5, 0, 1921, False),  # not long after a cut
+        (HIGH, SAME, 5, 1, 1921, True),
+        (spread(0.5, 0.1, 0.46), WIDE, 5, 1, 0, False),
+    ],
+)
+def test_when_rows_are_forgotten(
+    loss: FloatArray,
+    gap: FloatArray,
+    blocks: int,
+    cuts: int,
+    quiet: int,
+    is_alarm: bool,
+) -> None:
+    X, y, M = rules(1, 1920, 2)
+    state = new_trees(4, M)
+    learn(state, X[:-1], y[:-1])
+    clock = state.clock
+    assert clock[10] == 255
+    clock[11:14] = blocks, cuts, quiet
+    state = state._replace(loss=loss, gap=gap, clock=clock)
+    learn(state, X[-1:], y[-1:])
+    assert state.n_rows == (512 if is_alarm else 1920)
+    if is_alarm:  # detection starts again
+        assert state.clock[10:14].tolist() == [0, 0, 0, 1920 + 512]
+        assert not state.loss.any()
+    else:
+        assert state.clock[10:14].tolist() == [0, blocks + 1, 0, quiet]
+        own = loss[2] + 0.1 * (0.5 - loss[2]) if blocks else 0.5
+        assert_allclose(state.loss, [0, 0, own], atol=0.02)
+
+
+def test_after_a_cut_alarms_rest_until_as_many_rows_have_been_learned() -> None:
+    X, y, M = rules(1, 6000, 2, p=2, change=True)
+    state = new_trees(2, M)
+    learn(state, X[:3000], y[:3000])
+    end = 3000
+    while state.n_rows == end:
+        end += 1
+        learn(state, X[end - 1 : end], y[end - 1 : end])
+    assert state.clock[10:14].tolist() == [0, state.clock[11], 1, end + end // 4]
+
+
+def test_an_attribute_equals_the_array_among_all_of_them() -> None:
+    state = new_trees(4, 3)
+    X, y, _ = rules(1, 700, 3)
+    for start in range(0, 700, 7):
+        learn(state, X[start : start + 7], y[start : start + 7])
+        whole = state._asdict()
+        for name in state._fields:
+            found = getattr(state, name)
+            assert found.dtype == whole[name].dtype
+            assert_array_equal(found, whole[name], strict=True)
+    assert state.n_trees > 10
 
 
 def test_rows_that_are_only_scored_leave_no_trace() -> None:
@@ -521,10 +611,10 @@ WRONG: Final[list[tuple[str, Callable[[NDArray[Any]], NDArray[Any]]]]] = [
     ("features", lambda a: a[:0].copy()),
     ("replaced", lambda a: a * 0 + 99),
     *[
-        ("clock", lambda a, i=i: np.where(np.arange(15) == i, -7, a))
-        for i in (0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14)
+        ("clock", lambda a, i=i: np.where(np.arange(CLOCKS) == i, -7, a))
+        for i in (0, 1, 2, *range(5, 17))
     ],
-    ("clock", lambda a: np.where(np.arange(15) == 5, 10**9, a)),
+    ("clock", lambda a: np.where(np.arange(CLOCKS) == 5, 10**9, a)),
 ]
 
 

@@ -94,6 +94,16 @@ def steps(x: float) -> int:
     return int(np.floor(x * STEPS + 0.5))
 
 
+def mean_and_error(values: list[float]) -> tuple[float, float]:
+    """Return the mean of a block of 256 values, and its standard error."""
+    total = squares = 0.0
+    for value in values:
+        total += value
+        squares += value * value
+    mean = total / 256.0
+    return mean, np.sqrt(max(squares / 256.0 - mean * mean, 0.0) / 256.0)
+
+
 def between(a: F32, b: F32) -> F32:
     middle = F32(0.5 * (float(a) + float(b)))
     return middle if middle < b else a
@@ -131,7 +141,9 @@ class BoostedTrees:
         self.n_grown = 0
         self.event, self.next_event = -1, 128
         self.losses: list[float] = []
-        self.reference: float | None = None
+        self.gaps: list[float] = []
+        self.reference: tuple[float, float] | None = None
+        self.after_cut, self.quiet = False, 0
         self.credit = 0
         self.applying = self.off = False
         self.job = self.work()
@@ -210,7 +222,11 @@ class BoostedTrees:
             self.event += 1
             self.next_event = 2 * self.end if 2 * self.end <= 4096 else -1
         if self.base:
+            i, n = 2 * len(self.losses), self.end - self.first
+            older = [self.rows[self.first + k * n // 512] for k in (i, i + 1)]
+            one, two = (min(self.loss(row.margin, row.label), 4.0) for row in older)
             self.losses.append(min(self.loss(F, rank), 4.0))
+            self.gaps.append(self.losses[-1] - 0.5 * (one + two))
             if len(self.losses) == 256:
                 self.end_block()
         self.credit += 40000 if self.end <= 4096 else 20000
@@ -218,19 +234,18 @@ class BoostedTrees:
             self.credit -= next(self.job)
 
     def end_block(self) -> None:
-        total = squares = 0.0
-        for loss in self.losses:
-            total += loss
-            squares += loss * loss
-        self.losses = []
-        mean = total / 256.0
-        error = np.sqrt(max(squares / 256.0 - mean * mean, 0.0) / 256.0)
+        b, error = mean_and_error(self.losses)
+        gap, gap_error = mean_and_error(self.gaps)
+        self.losses, self.gaps = [], []
         if self.reference is None:
-            self.reference = mean
+            self.reference = b, gap
             return
-        bad = mean > self.reference + 4.0 * error
-        self.reference += 0.1 * (mean - self.reference)
-        if bad:
+        ref, ref_gap = self.reference
+        self.reference = ref + 0.1 * (b - ref), ref_gap + 0.1 * (gap - ref_gap)
+        changed = self.end >= self.quiet and gap > ref_gap + 3.0 * gap_error
+        bad = b > ref + 4.0 * error and b > 1.15 * ref
+        self.after_cut = bad and (self.after_cut or changed)
+        if self.after_cut:
             self.forget()
 
     def forget(self) -> None:
@@ -239,8 +254,9 @@ class BoostedTrees:
         n = self.end - self.first
         kept = min(n, max(512, n // 4))
         self.drop_before(self.end - kept)
+        self.quiet = self.end + kept
         if kept <= 512:
-            self.reference = None
+            self.reference, self.after_cut = None, False
         if kept <= 4096:
             self.event += 2
             self.next_event = self.end + 2048
