@@ -37,13 +37,16 @@ def make_polynomials(model: Model, classes: IntArray) -> ClassPolynomials:
     data far from zero. Factors that overflow are not finite.
     """
     p = model.projection.R.shape[0]
+    R = model.projection.R.astype(np.float64) * (1.0 / sqrt(model.projection.q))
+    precision = model.gaussians.precision[classes]
+    A = np.stack([product(R * weights, R.T) for weights in precision])
+    whole = A.sum(axis=0)
     origin = np.zeros(p)
     for _ in range(2):
-        A, b, _ = _expand(model, classes, origin)
-        A, b = A.sum(axis=0), b.sum(axis=0)
-        if np.isfinite(A).all() and np.isfinite(b).all():
-            origin = origin + solve_semidefinite(A, b)
-    A, b, distance = _expand(model, classes, origin)
+        b = _expand(model, classes, origin)[0].sum(axis=0)
+        if np.isfinite(whole).all() and np.isfinite(b).all():
+            origin = origin + solve_semidefinite(whole, b)
+    b, distance = _expand(model, classes, origin)
     i, j = np.triu_indices(p)
     products = A[:, i, j] * np.where(i == j, -0.5, -1.0)
     known = model.gaussians.constant[classes] + model.classes.bias[classes]
@@ -53,8 +56,8 @@ def make_polynomials(model: Model, classes: IntArray) -> ClassPolynomials:
 
 def _expand(
     model: Model, classes: IntArray, origin: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return A (m, p, p), b (m, p) and the squared distances (m,) at the origin."""
+) -> tuple[FloatArray, FloatArray]:
+    """Return b (m, p) and the squared distances (m,) at the origin."""
     projection = model.projection
     scale = 1.0 / sqrt(projection.q)
     centre = np.empty((1, model.F))
@@ -64,8 +67,7 @@ def _expand(
     w = model.gaussians.precision[classes]
     moved = model.gaussians.mean[classes] - centre[0]
     pull = w * moved
-    A = np.stack([product(R * weights, R.T) for weights in w])
-    return A, product(pull, R.T), (pull * moved).sum(axis=1)
+    return product(pull, R.T), (pull * moved).sum(axis=1)
 
 
 def evaluate_polynomials(forms: ClassPolynomials, X: FloatArray) -> FloatArray:
