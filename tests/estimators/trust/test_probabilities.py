@@ -177,7 +177,7 @@ def test_sets_need_probabilities_that_are_learned(parameters: Any) -> None:
             assert not hasattr(made, method)
             with pytest.raises(AttributeError, match="no attribute") as refused:
                 getattr(made, method)
-            assert "temperature must be 'auto'" in str(refused.value.__cause__)
+            assert "needs temperature='auto'" in str(refused.value.__cause__)
 
 
 def test_changing_the_temperature_ends_and_begins_calibration() -> None:
