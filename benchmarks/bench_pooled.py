@@ -38,11 +38,12 @@ from threadpoolctl import threadpool_limits
 
 from evidence.measuring import import_seconds
 from pooled_accuracy import read_stream, read_table
+from pooled_memory import size_of_model
 from rpnb import PooledClassifier
 from rpnb._core import algebra
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled import engine
-from rpnb.core.pooled.model import MEMBERS, new_model, size_of_model
+from rpnb.core.pooled.model import MEMBERS, new_model
 
 NAMES = ["letter", "penbased", "isolet", "skin_nonskin", "elec2"]
 #: Rows after which the scale is fixed, and rows per call of a member.

@@ -219,14 +219,23 @@ def test_what_is_wrong_is_said_and_changes_nothing() -> None:
         model.learn_later([1], Y[:1], sample_weight=[0.0])
     with pytest.raises(TypeError, match="dense"):
         model.predict_later(csr_matrix(X))
-    with pytest.raises(ValueError, match="delays='varying'"):
-        begun(FEW).predict_later(X)
     with pytest.raises(ValueError, match="delays must be one of"):
         PooledClassifier(delays=cast(Any, "some")).fit(X, Y)
     with pytest.raises(ValueError, match="can be merged"):
         model.merge(other)
     model.learn_later([], [])
     assert snapshot(model) == snapshot(other)
+
+
+@pytest.mark.parametrize("method", ["predict_later", "learn_later"])
+def test_only_a_pool_with_varying_delays_has_the_methods(method: str) -> None:
+    model = begun(FEW)
+    assert not hasattr(model, method)
+    with pytest.raises(AttributeError, match=f"no attribute '{method}'") as refused:
+        getattr(model, method)
+    expected = f"{method} needs delays='varying', got delays='constant'"
+    assert str(refused.value.__cause__) == expected
+    assert hasattr(model.set_params(delays="varying"), method)
 
 
 def test_fit_forgets_the_rows_that_wait() -> None:

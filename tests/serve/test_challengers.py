@@ -252,6 +252,41 @@ def test_versions_are_states_as_of_an_event(start: Start) -> None:
     all_sound(server)
 
 
+def test_a_bystander_of_a_promotion_is_compared_with_the_new_champion_only(
+    client: Client,
+) -> None:
+    client.create("bystander", "MajorityClass", features=4)
+    life = Life(client, "bystander", 5)
+    for name in ("good", "twin"):
+        client.challenge("bystander", name, "GaussianNB")
+    life.go_on(20)
+    before = caught_up(client, "bystander")
+    assert [each["difference"]["mean"] < -0.2 for each in before["challengers"]]
+    # These are predicted by the first learner, and labelled later.
+    X, y = clusters(40, seed=9)
+    ids = [f"late-{i}" for i in range(40)]
+    client.predict("bystander", X, remember=True, ids=ids)
+    life.waiting += zip(ids, y, strict=True)
+    client.promote("bystander", "good")
+    life.go_on(12)
+    found = {
+        each["name"]: each for each in caught_up(client, "bystander")["challengers"]
+    }
+    for loss in ("difference", "log_loss_difference"):
+        twin = found["twin"][loss]
+        assert 0 < twin["rows"] <= 12 * 12
+        assert (twin["mean"], twin["better"]) == (0.0, None)
+    assert found["first"]["difference"]["mean"] > 0.1
+    client.roll_back("bystander")
+    life.go_on(12)
+    found = {
+        each["name"]: each for each in caught_up(client, "bystander")["challengers"]
+    }
+    good, twin = found["good"]["difference"], found["twin"]["difference"]
+    assert good["rows"] > 0
+    assert good == twin
+
+
 @pytest.mark.parametrize("begins_now", [True, False])
 def test_challengers_have_caught_up_with_one_that_has_learned_nothing_since(
     client: Client, begins_now: bool

@@ -373,8 +373,8 @@ def _check_adds_up(names: Sequence[str], between: int) -> None:
     if others:
         raise TypeError(
             f"PooledClassifier with {', '.join(others)} learns row by row: these "
-            "members keep rows, trees or fading sums, and what they learn from parts "
-            "of a mini-batch does not add up, so the parts cannot be distributed. Set "
+            "members keep rows, trees or fading sums, which cannot be summed over "
+            "parts of a mini-batch, so they cannot be distributed. Set "
             "members='mergeable', or learn in one process and distribute the "
             "predictions by rpnb.spark.predict"
         )

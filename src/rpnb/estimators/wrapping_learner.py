@@ -26,6 +26,17 @@ class WrappingLearner(Learner[State]):
         model = self.wrapped
         return model._learner() if isinstance(model, StreamClassifier) else None
 
+    def innermost(self, state: Any = None) -> tuple[Learner[Any], Any]:
+        if state is not None:
+            return state.learner.innermost(state.inner)
+        return (self, None) if self.inner is None else self.inner.innermost()
+
+    def tag(self, tags: Any) -> Any:
+        given = getattr(self.wrapped, "__sklearn_tags__", None)
+        if given is not None:
+            tags.input_tags.allow_nan = given().input_tags.allow_nan
+        return tags
+
     @property
     def accepts_sparse(self) -> bool:  # type: ignore[override]
         return getattr(self.inner, "accepts_sparse", False)

@@ -405,12 +405,6 @@ class PipelineLearner(WrappingLearner[PipelineState]):
     def accepts_unlabelled(self) -> bool:  # type: ignore[override]
         return getattr(self.inner, "accepts_unlabelled", False)
 
-    def tag(self, tags: Any) -> Any:
-        given = getattr(self.given.learner, "__sklearn_tags__", None)
-        if given is not None:
-            tags.input_tags.allow_nan = given().input_tags.allow_nan
-        return tags
-
     def begin(self, p: int, classes: LabelArray, declared: IntArray) -> PipelineState:
         check_parts(self.given.scaler, self.given.learner)
         scaler: RunningScaler = clone(self.given.scaler)

@@ -179,7 +179,8 @@ def _add_order(group: "argparse._ArgumentGroup", stream: bool) -> None:
         type=positive,
         default=1000,
         metavar="N",
-        help="refuse a column of text with more values (default: 1000)",
+        help="most values of a text column; Pooled reads more as categories, "
+        "others refuse them (default: 1000)",
     )
     group.add_argument(
         "--chunk-rows",

@@ -72,7 +72,8 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
         notes.append(" ".join(filter(None, (f"Lowest error: {best.name}.", sentence))))
     if facts.scaled:
         notes.append(
-            f"Scaled by the mean and deviation so far: {', '.join(facts.scaled)}."
+            f"Scaled online (running mean and standard deviation): "
+            f"{', '.join(facts.scaled)}."
         )
     notes += [
         f"{each.name}: {_alarms(each.model.drifts_)}"
@@ -102,7 +103,7 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
         notes.append(f"Predict new rows: rpnb predict NEW_FILE {command}")
     if facts.interrupted:
         notes.append("Stopped by Ctrl-C: results are for the rows read so far.")
-    notes += [f"written: {path}" for path in facts.written]
+    notes += [f"Wrote {path}." for path in facts.written]
     if evaluation.unlabelled:
         were = "was" if evaluation.unlabelled == 1 else "were"
         notes.append(

@@ -39,7 +39,13 @@ from rpnb.cli.run.outputs import (
 from rpnb.cli.run.printed_result import as_json, as_table
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.estimators.checks.spread import SpreadWarning, describe_spread
-from rpnb.estimators.protocol import learner_of
+from rpnb.estimators.protocol import (
+    blank_copy,
+    class_weight_of,
+    learner_of,
+    saved_model,
+)
+from rpnb.estimators.registry import learners
 from rpnb.evaluate.drivers.selection import REFERENCES
 from rpnb.evaluate.evaluation import Evaluation, native_evaluation
 from rpnb.evaluate.result import RunFacts
@@ -116,7 +122,7 @@ def stream(arguments: argparse.Namespace) -> int:
             run.announce()
             run.evaluate(interrupt)
         except FileError as error:
-            raise explained(error, arguments.command_line) from error
+            raise explained(error, arguments) from error
         if run.evaluation is None:  # stopped before the first row
             return INTERRUPTED
         run.write(interrupt.came())
@@ -291,21 +297,23 @@ class _Run:
 
     def _try_learners(self, first: LabelledChunk) -> None:
         """Name a learner that refuses the first rows, before anything is learned."""
-        from sklearn.base import clone
-
         if not isinstance(first.X, np.ndarray):
             for name, model in self._models.items():
-                if not model.__sklearn_tags__().input_tags.sparse:
+                if not _takes_sparse(model):
+                    known = learners().items()
+                    others = [
+                        each for each, its in known if _takes_sparse(its.estimator())
+                    ]
                     raise CommandError(
                         f"{self._source.name}: {name} does not support sparse rows; "
-                        "PA, OGD and Perceptron do"
+                        f"{listed(others)} do"
                     )
         classes = self._classes(first)
         labelled = np.flatnonzero(first.codes != NO_LABEL)[:16]
         X, y = first.X[labelled], first.labels[first.codes[labelled]]
         for name, model in self._models.items():
             try:
-                trial = clone(model)
+                trial = blank_copy(model)
                 if y.shape[0]:
                     trial.predict_then_learn(X, y, classes)
             except (TypeError, ValueError) as error:
@@ -328,7 +336,6 @@ class _Run:
     def write(self, interrupted: bool) -> None:
         """Write the model and the report, under temporary names."""
         if self._arguments.save:
-            from rpnb.estimators.protocol import saved_model
             from rpnb.estimators.saving.estimator import write_estimator
 
             (model,) = self._models.values()
@@ -336,8 +343,12 @@ class _Run:
             encoder = self._source.encoder
             assert encoder is not None  # noqa: S101 - only files are saved
             attached = {ENCODER: encoder.to_json(self._position)}
+            saved = saved_model(model)
+            if isinstance(encoder, ColumnEncoder):
+                names = np.array(encoder.model_names(), object)
+                saved = saved._replace(feature_names=names)
             with writing(self._arguments.save):
-                write_estimator(file, saved_model(model), attached=attached)
+                write_estimator(file, saved, attached=attached)
         if self._arguments.report:
             from rpnb.report.run_page import stream_page
 
@@ -377,10 +388,14 @@ class _Run:
             ),
             weightable=tuple(
                 name
-                for name in self._models
-                if not arguments.load and has_parameter(name, "class_weight")
+                for name, model in self._models.items()
+                if not arguments.load
+                and has_parameter(name, "class_weight")
+                and class_weight_of(model) is None
             ),
-            weighted="class_weight" in given_parameters(arguments),
+            weighted=any(
+                class_weight_of(model) is not None for model in self._models.values()
+            ),
             scaled=tuple(
                 name for name, model in self._models.items() if _scales(model)
             ),
@@ -432,6 +447,10 @@ class _Run:
             sys.stdout.write(as_table(self.evaluation, facts))
         if interrupted:
             sys.stderr.write(f"Stopped after {self.evaluation.rows} rows.\n")
+
+
+def _takes_sparse(model: Any) -> bool:
+    return bool(model.__sklearn_tags__().input_tags.sparse)
 
 
 def _scales(model: Any) -> bool:

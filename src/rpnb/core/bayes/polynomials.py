@@ -11,10 +11,11 @@ import numpy as np
 
 from rpnb.core.bayes.model import Model
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.fixed_order import product, solve_semidefinite
 from rpnb.core.projection.matrices import project
 
-# Rows evaluated at once.
-_ROWS = 1024
+# Products of rows, classes and terms computed at once.
+_ENTRIES = 1 << 17
 
 
 class ClassPolynomials(NamedTuple):
@@ -41,7 +42,7 @@ def make_polynomials(model: Model, classes: IntArray) -> ClassPolynomials:
         A, b, _ = _expand(model, classes, origin)
         A, b = A.sum(axis=0), b.sum(axis=0)
         if np.isfinite(A).all() and np.isfinite(b).all():
-            origin = origin + np.linalg.lstsq(A, b, rcond=None)[0]
+            origin = origin + solve_semidefinite(A, b)
     A, b, distance = _expand(model, classes, origin)
     i, j = np.triu_indices(p)
     products = A[:, i, j] * np.where(i == j, -0.5, -1.0)
@@ -62,8 +63,9 @@ def _expand(
     R = projection.R.astype(np.float64) * scale
     w = model.gaussians.precision[classes]
     moved = model.gaussians.mean[classes] - centre[0]
-    A = np.stack([(R * weights) @ R.T for weights in w])
-    return A, (w * moved) @ R.T, np.einsum("mf,mf,mf->m", w, moved, moved)
+    pull = w * moved
+    A = np.stack([product(R * weights, R.T) for weights in w])
+    return A, product(pull, R.T), (pull * moved).sum(axis=1)
 
 
 def evaluate_polynomials(forms: ClassPolynomials, X: FloatArray) -> FloatArray:
@@ -71,10 +73,12 @@ def evaluate_polynomials(forms: ClassPolynomials, X: FloatArray) -> FloatArray:
     p = forms.origin.shape[0]
     i, j = np.triu_indices(p)
     out = np.empty((X.shape[0], forms.constant.shape[0]))
-    for start in range(0, X.shape[0], _ROWS):
-        moved = X[start : start + _ROWS] - forms.origin
+    size = max(_ENTRIES // forms.factors.size, 1)
+    for start in range(0, X.shape[0], size):
+        moved = X[start : start + size] - forms.origin
         terms = np.concatenate([moved[:, i] * moved[:, j], moved], axis=1)
-        # The order of this sum is fixed; that of BLAS depends on the number of rows.
-        scores = np.einsum("nk,mk->nm", terms, forms.factors)
-        out[start : start + _ROWS] = scores + forms.constant
+        # The order of this sum is fixed; that of BLAS depends on the number of rows
+        # and on the processor.
+        scores = (terms[:, None, :] * forms.factors).sum(axis=2)
+        out[start : start + size] = scores + forms.constant
     return out

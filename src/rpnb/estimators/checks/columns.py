@@ -3,7 +3,7 @@
 Accepts pandas and polars frames, Arrow tables, and arrays or lists of Python values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final, TypeAlias
@@ -22,6 +22,7 @@ from rpnb.core.columns.coding import (
     date_numbers,
     is_missing,
     is_words,
+    local_time,
     text_numbers,
 )
 from rpnb.core.kernels.arrays import FloatArray
@@ -139,6 +140,28 @@ class Columns:
         parts = [_coded(table, j, kind) for j, kind in enumerate(self.kinds)]
         return np.concatenate(parts, axis=1)
 
+    def refuse_numbers(self, X: Any, known: Sequence[Collection[int]]) -> None:
+        """Refuse numbers in a frame's column whose categories were text.
+
+        `known` are the keys of the categories of each such column. Numbers as text are
+        other categories than the numbers.
+        """
+        if not _is_frame(X):
+            return
+        table = _Table(X)
+        places = [j for j, kind in enumerate(self.kinds) if kind == "category"]
+        for j, keys in zip(places, known, strict=True):
+            kind = str(table.type(j)).lower()
+            if not keys or not kind.startswith(("int", "uint", "float", "double")):
+                continue
+            numbers = np.array([*keys], np.int64).view(np.float64)
+            if (np.isnan(numbers) | (numbers >= -MISSING_CATEGORY)).all():
+                name = table.names[j]
+                raise ValueError(
+                    f"X must hold text in column {name!r}, as when learning began, got "
+                    f"numbers ({table.type(j)}): use X[{name!r}].astype(str)"
+                )
+
 
 _CONTENT: Final[dict[ColumnKind, str]] = {
     "number": "numbers",
@@ -222,18 +245,11 @@ def plain_table(X: Any) -> tuple[list[str], list[list[Any]]] | None:
 
 
 def named_to_json(categorical: Any, text: Any) -> dict[str, Any]:
-    """Return the parameters that name columns as JSON values, without defaults.
-
-    Files of models without such columns then stay the same.
-    """
-    found = {}
-    for name, given, usual in (
-        (CATEGORICAL, categorical, FROM_DTYPE),
-        (TEXT, text, AUTO),
-    ):
-        if not (isinstance(given, str) and given == usual):
-            found[name] = None if given is None else np.asarray(given).tolist()
-    return found
+    """Return the parameters that name columns as JSON values."""
+    return {
+        name: None if given is None else np.asarray(given).tolist()
+        for name, given in ((CATEGORICAL, categorical), (TEXT, text))
+    }
 
 
 def names_columns(categorical: Any, text: Any) -> bool:
@@ -417,6 +433,8 @@ class _Table:
 
 
 def _without_zone(value: Any) -> Any:
+    if isinstance(value, str):
+        return local_time(value.strip())
     if hasattr(value, "to_pydatetime"):
         value = value.to_pydatetime(warn=False)
     return value.replace(tzinfo=None) if hasattr(value, "tzinfo") else value

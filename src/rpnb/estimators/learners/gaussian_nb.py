@@ -66,7 +66,7 @@ class GaussianNB(WeightedStreamClassifier):
     Parameters
     ----------
     var_floor : float, default=1e-9
-        Smallest variance that is ever used.
+        Lower bound on every variance.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. A dictionary maps
         labels to weights from 1e-6 to 1e6; a class that is not in it has weight 1.

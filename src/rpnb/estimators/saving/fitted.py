@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from rpnb.estimators.checks.columns import CATEGORICAL, names_columns
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
     check_parameters,
@@ -128,7 +129,10 @@ def new_model(estimator: Any, parameters: dict[str, Any]) -> Any:
     """Return a new, unfitted model with the parameters of a file."""
     known = estimator._get_param_names()
     check_parameters(parameters, [name for name in known if name != "n_jobs"])
-    return estimator(**estimator._parameters_from_json(parameters))
+    model = estimator(**estimator._parameters_from_json(parameters))
+    if CATEGORICAL in known:
+        names_columns(model.categorical_features, model.text_features)
+    return model
 
 
 def file_schema(

@@ -6,6 +6,7 @@ only after everything that can fail.
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import cache
 from operator import attrgetter, is_
 from typing import Any, Literal, Self, TypeVar, overload
@@ -24,6 +25,7 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.row_blocks import row_blocks, weights_of
 from rpnb.estimators.checks.columns import Columns, find_columns
 from rpnb.estimators.checks.costs import Costs, check_costs, least_costly
+from rpnb.estimators.checks.frames import refuse_uncoded
 from rpnb.estimators.checks.labels import (
     LabelArray,
     as_labels,
@@ -64,6 +66,7 @@ from rpnb.estimators.stream.new_classes import (
 )
 from rpnb.estimators.stream.prediction_sets import (
     has_probabilities,
+    has_sets,
     predict_sets,
     predict_sets_then_learn,
 )
@@ -74,6 +77,8 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 _DOUBLE = np.dtype(np.float64)
 _ONE = np.ones(1)
+# Attributes besides the state that learning, or asking for labels, changes in place.
+_CHANGED_IN_PLACE = ("_class_counts", "_categories", "_asking", "_waiting")
 
 
 def new_categories(columns: Columns | None, M: int) -> Categories | None:
@@ -84,14 +89,19 @@ def new_categories(columns: Columns | None, M: int) -> Categories | None:
     return Categories(columns.categories, columns.width, M, orders=orders)
 
 
+def _only_if(condition: Callable[[Any], bool]) -> Callable[[_Method], _Method]:
+    """Return a decorator for a method that estimators have on a condition."""
+    decorate: Callable[[_Method], _Method] = available_if(condition)
+    return decorate
+
+
 def _only_with(capability: str) -> Callable[[_Method], _Method]:
     """Return a decorator for a method that only learners with a capability have."""
 
     def condition(self: Any) -> bool:
         return bool(getattr(self._learner(), capability))
 
-    decorate: Callable[[_Method], _Method] = available_if(condition)
-    return decorate
+    return _only_if(condition)
 
 
 class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -430,6 +440,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         if columns is self._columns and hasattr(X, "columns"):
             # Refuse other columns before looking at their values.
             accept_rows(self, X, first=False)
+        if columns is self._columns and self._categories is not None:
+            columns.refuse_numbers(X, self._categories.known)
         coded = columns.code(X)
         if not get_tags(self).input_tags.allow_nan:
             coded = columns.with_missing(coded)
@@ -909,6 +921,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     def _coded_rows(self, X: Any) -> Any:
         """Return rows as an array of numbers, with text hashed."""
+        refuse_uncoded(self, X)
         coded, names = self._code(X, self._columns)
         return check_rows(
             self, coded, sparse=self._learner().accepts_sparse, names=names
@@ -920,7 +933,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     # Prediction sets
 
-    @_only_with("has_probabilities")
+    @_only_if(has_sets)
     def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
         """Predict a set of classes for each sample that contains the true class.
 
@@ -935,7 +948,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         learning do not move them. Before its first use, a set holds the classes with a
         probability of one half or more, and `RPNBClassifier`, which needs
         temperature="auto" and the combiner "log_sum" or "product", uses thresholds
-        that follow the samples from which it calibrates its probabilities.
+        that follow the samples from which it calibrates its probabilities, also in a
+        pipeline and with a drift detector.
 
         Parameters
         ----------
@@ -968,7 +982,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         """
         return predict_sets(self, X, check_coverage(coverage))
 
-    @_only_with("has_probabilities")
+    @_only_if(has_sets)
     def predict_set_then_learn(
         self, X: Any, y: Any, coverage: float = 0.9, classes: ArrayLike | None = None
     ) -> tuple[LabelArray, BoolArray]:
@@ -1083,17 +1097,38 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     @property
     def n_samples_seen_(self) -> int:
-        """Number of samples seen so far."""
+        """Number of samples seen so far.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import MajorityClass
+        >>> MajorityClass().partial_fit([[0.0], [1.0]], [0, 1]).n_samples_seen_
+        2
+        """
         return self._learner().row_counts(self._fitted_state("n_samples_seen_"))[0]
 
     @property
     def n_seen_(self) -> int:
-        """Old name of `n_samples_seen_`, kept until version 1.0."""
+        """Old name of `n_samples_seen_`, kept until version 1.0.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import MajorityClass
+        >>> MajorityClass().partial_fit([[0.0], [1.0]], [0, 1]).n_seen_
+        2
+        """
         return self._learner().row_counts(self._fitted_state("n_seen_"))[0]
 
     @property
     def n_updates_(self) -> int:
-        """Number of samples that changed the model."""
+        """Number of samples that changed the model.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import MajorityClass
+        >>> MajorityClass().partial_fit([[0.0], [1.0]], [0, 1]).n_updates_
+        2
+        """
         return self._learner().row_counts(self._fitted_state("n_updates_"))[1]
 
     def __sklearn_tags__(self) -> Any:
@@ -1157,9 +1192,19 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         super().__setstate__(attributes)
+        # joblib may pass arrays that are memory-mapped read-only, and `copy.copy`
+        # passes those of another model.
+        self.__dict__.update(self._copied_attributes())
+
+    def _copied_attributes(self) -> dict[str, Any]:
+        """Return all attributes, with copies of what learning changes in place."""
+        copied = dict(self.__dict__)
         if self.__sklearn_is_fitted__():
-            # joblib may pass arrays that are memory-mapped read-only.
-            self._state = self._learner().copy(self._state)
+            copied["_state"] = self._learner().copy(self._state)
+        for name in _CHANGED_IN_PLACE:
+            if name in copied:
+                copied[name] = deepcopy(copied[name])
+        return copied
 
     # Files
 
@@ -1241,8 +1286,6 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         given = parameters.pop("class_weight", None)
         if given is not None:
             parameters["class_weight"] = class_weight_to_json(given)
-        if parameters.get("shuffle") is True:
-            del parameters["shuffle"]  # files hold it only where it is not the default
         return parameters
 
     @classmethod

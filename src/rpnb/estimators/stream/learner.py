@@ -76,16 +76,17 @@ class Learner(ABC, Generic[State]):
     """whether there are `log_probabilities`"""
     has_decisions: bool = False
     """whether there are `decisions`"""
-    tracks_sets: bool = False
-    """whether the state has thresholds of prediction sets, which some rows move"""
-    has_sets: bool = True
-    """whether the parameters allow prediction sets"""
-    rows_together: int | None = 1
-    """number of rows that are predicted before any of them is learned, None for all"""
 
     def tag(self, tags: Any) -> Any:
         """Return scikit-learn's tags of the estimator, adjusted to the learner."""
         return tags
+
+    def innermost(self, state: Any = None) -> "tuple[Learner[Any], Any]":
+        """Return the learner that a wrapper wraps, or this one, and its state.
+
+        Without a state, it is that with the current parameters.
+        """
+        return self, state
 
     # States
 
@@ -197,13 +198,6 @@ class Learner(ABC, Generic[State]):
         """Return the probabilities (n, M) of rows, as `log_probabilities` does."""
         return exp(self.log_probabilities(state, X, ordered=ordered))
 
-    def set_thresholds(self, state: State) -> FloatArray:
-        """Return the thresholds of prediction sets, where `tracks_sets`."""
-        raise NotImplementedError
-
-    def check_sets(self) -> None:
-        """Refuse parameters that do not allow prediction sets, where `tracks_sets`."""
-
     def learn_scored(
         self,
         state: State,
@@ -269,8 +263,8 @@ class Learner(ABC, Generic[State]):
     def check_learns_blocks(self) -> None:
         """Raise an error if the learner cannot learn from statistics of blocks."""
         raise TypeError(
-            f"{type(self.given).__name__} learns row by row: what it learns from parts "
-            "of a mini-batch does not add up, so the parts cannot be distributed. "
+            f"{type(self.given).__name__} learns row by row: its statistics cannot be "
+            "summed over parts of a mini-batch, so they cannot be distributed. "
             f"{LEARNERS_OF_BLOCKS}"
         )
 
@@ -307,3 +301,24 @@ class Learner(ABC, Generic[State]):
     def learn_blocks(self, state: State, blocks: Sequence[BlockStatistics]) -> State:
         """Return the state after a mini-batch, given all its blocks in order."""
         raise NotImplementedError
+
+
+class TracksSets(ABC, Generic[State]):
+    """Interface of a learner that moves thresholds of prediction sets as it learns.
+
+    For other learners only `predict_set_then_learn` moves thresholds, which the
+    estimator holds.
+    """
+
+    @property
+    @abstractmethod
+    def rows_together(self) -> int | None:
+        """Number of rows predicted before any of them is learned, None for all."""
+
+    @abstractmethod
+    def check_sets(self) -> None:
+        """Refuse parameters that do not allow prediction sets."""
+
+    @abstractmethod
+    def set_thresholds(self, state: State) -> FloatArray:
+        """Return the thresholds of prediction sets."""

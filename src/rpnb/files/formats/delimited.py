@@ -320,6 +320,14 @@ class BlockReader:
             if pa.types.is_binary(field.type):
                 fault = self._fault(block, 1)
                 raise FileError(fault or f"{self._name}: not UTF-8 text")
+        # pyarrow would turn times with an offset into UTC.
+        zoned = [f.name for f in table.schema if getattr(f.type, "tz", None)]
+        if zoned and not self._types:
+            self._types = dict.fromkeys(zoned, pa.string())
+            try:
+                return self._parse(block, 1)
+            finally:
+                self._types = {}
         return table
 
     def fix(self, found: "pa.Schema", plan: ColumnPlan) -> None:

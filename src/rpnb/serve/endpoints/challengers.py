@@ -68,7 +68,7 @@ def describe_contenders(writer: Writer, model: ServedModel) -> dict[str, Any]:
             **_about(history.serving, model.scores),
             "applied": model.applied,
             "problem": model.broken,
-            "since": history.promotions[-1].event if history.promotions else 0,
+            "since": history.since,
         },
         "challengers": challengers,
         "promotions": [

@@ -140,13 +140,14 @@ optional
     labels : {"known", "late"}, default="known"
         With "late", `result.waiting` holds what can be estimated before labels arrive:
         the expected error of the predictions, and alarms about inputs, predicted
-        classes and errors, with what changed. Needs `delay` or `arrival`, and learners
-        with probabilities.
+        classes and errors, with what changed. Without `delay` or `arrival`, no row
+        waits, and only the alarms are of use. Needs learners with probabilities, and
+        cannot be combined with `budget`.
     correct_class_mix : bool, default=False
         Whether to correct probabilities and predictions for a class mix that changes
         before labels arrive, as `rpnb.evaluate.waiting.PriorCorrection` does, where
-        that has lowered the log-loss on the labels so far. Needs `labels="late"`, and
-        learners of rpnb or scikit-learn with probabilities.
+        that has lowered the log-loss on the labels so far. Needs `labels="late"`,
+        `delay` or `arrival`, and learners of rpnb or scikit-learn with probabilities.
     references : bool, default=True
         Whether to evaluate the references "majority class" and "same as last" too.
     keep_answers : bool, default=False
@@ -196,9 +197,9 @@ optional
     times = ArrivalTimes(delay, arrival, moment)
     watched = labels == "late"
     if watched:
-        _check_late(times, given)
+        _check_late(given, budget)
     if correct_class_mix:
-        _check_class_mix(labels, given)
+        _check_class_mix(labels, times, given)
     declared = None if classes is None else np.unique(as_labels(classes, "classes"))
     index = LabelIndex()
     table = None if y is None else table_of(stream, y, index)
@@ -267,11 +268,13 @@ optional
     )
 
 
-def _check_late(times: ArrivalTimes, models: Mapping[str, Any]) -> None:
-    """Check that labels are late, and that some learner has probabilities."""
-    if times.immediate:
+def _check_late(models: Mapping[str, Any], budget: float | None) -> None:
+    """Check that all labels arrive, and that some learner has probabilities."""
+    if budget is not None:
         raise ValueError(
-            "labels='late' needs delay or arrival: without them, no label is late"
+            "labels='late' cannot be combined with budget: the estimates would come "
+            "from labels that the learner has not asked for; use delay and budget "
+            "without it"
         )
     if not any(map(has_probabilities, models.values())):
         raise ValueError(
@@ -279,10 +282,17 @@ def _check_late(times: ArrivalTimes, models: Mapping[str, Any]) -> None:
         )
 
 
-def _check_class_mix(labels: str, models: Mapping[str, Any]) -> None:
+def _check_class_mix(
+    labels: str, times: ArrivalTimes, models: Mapping[str, Any]
+) -> None:
     """Check that labels are late, and that the class mix of all can be corrected."""
     if labels != "late":
         raise ValueError("correct_class_mix=True needs labels='late'")
+    if times.immediate:
+        raise ValueError(
+            "correct_class_mix=True needs delay or arrival: without them, no label is "
+            "late"
+        )
     others = [name for name, model in models.items() if not can_be_corrected(model)]
     if others:
         raise ValueError(
