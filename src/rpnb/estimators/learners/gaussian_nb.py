@@ -28,7 +28,6 @@ from rpnb.estimators.saving.schema import COUNT, StateSchema, flags, reals
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.learner import BlockStatistics, Learner, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
-from rpnb.estimators.trust.contributions import largest
 from rpnb.estimators.trust.plots import draw_importance
 from rpnb.estimators.trust.reasons import (
     Explanation,
@@ -273,7 +272,7 @@ class GaussianNB(WeightedStreamClassifier):
         4
         """
         found = self.feature_importance(X)
-        return draw_importance(largest(found, feature_names(self), top), ax)
+        return draw_importance(found, feature_names(self), top, ax)
 
 
 @final
