@@ -94,13 +94,9 @@ def _only_if(condition: Callable[[Any], bool]) -> Callable[[_Method], _Method]:
     return decorate
 
 
-def _only_with(capability: str) -> Callable[[_Method], _Method]:
-    """Return a decorator for a method that only learners with a capability have."""
-
-    def condition(self: Any) -> bool:
-        return bool(getattr(self._learner(), capability))
-
-    return _only_if(condition)
+def _only_with(*functions: str) -> Callable[[_Method], _Method]:
+    """Return a decorator for a method that needs one of some functions of a learner."""
+    return _only_if(lambda model: model._learner().provides(*functions))
 
 
 class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -778,7 +774,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return decode(self._learner().classify(self._state, rows), self.classes_)
 
-    @_only_with("has_decisions")
+    @_only_with("decisions")
     def decision_function(self, X: Any) -> FloatArray:
         """Compute the score of each class; the class with the largest is predicted.
 
@@ -805,7 +801,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return self._learner().decisions(self._state, rows)
 
-    @_only_with("has_log_probabilities")
+    @_only_with("log_probabilities")
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Compute the logarithms of the class probabilities.
 
@@ -831,7 +827,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return self._learner().log_probabilities(self._state, rows, ordered=False)
 
-    @_only_with("has_probabilities")
+    @_only_with("probabilities", "log_probabilities")
     def predict_proba(self, X: Any) -> FloatArray:
         """Compute the class probabilities.
 
@@ -859,7 +855,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return self._learner().probabilities(self._state, rows, ordered=False)
 
-    @_only_with("has_probabilities")
+    @_only_with("probabilities", "log_probabilities")
     def predict_next_proba(self, X: Any) -> FloatArray:
         """Compute the class probabilities of each sample as the next of the stream.
 
@@ -1020,7 +1016,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     # Asking for labels
 
-    @_only_with("has_probabilities")
+    @_only_with("probabilities", "log_probabilities")
     def ask(
         self,
         X: Any,
