@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 from estimators.saving.crafting import array_in, npy, put_together, taken_apart
 from rpnb import PooledClassifier, RPNBClassifier, load
+from rpnb.baselines import PA
 from rpnb.drift import DriftAware
 from rpnb.estimators.protocol import saved_model
 from rpnb.estimators.saving.files import ModelFileError
@@ -508,6 +509,9 @@ def test_wrappers_and_merging_refuse_categories(fitted: PooledClassifier) -> Non
     for wrapped in (
         DriftAware(named),
         make_stream_pipeline(RunningScaler(), pooled()).set_params(learner=named),
+        DriftAware(
+            make_stream_pipeline(RunningScaler(), PA(), categorical_features=[0])
+        ),
     ):
         with pytest.raises(ValueError, match="numbers only"):
             wrapped.partial_fit(X, y)

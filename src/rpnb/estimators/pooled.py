@@ -34,7 +34,6 @@ from rpnb.estimators.pooled_learner import PooledLearner
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.locks import lock_of
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
-from rpnb.estimators.trust.contributions import largest
 from rpnb.estimators.trust.plots import draw_importance
 from rpnb.estimators.trust.pool_reasons import explain_pool, pool_importance
 from rpnb.estimators.trust.reasons import Explanation, feature_names
@@ -592,7 +591,7 @@ class PooledClassifier(WeightedStreamClassifier):
         4
         """
         found = self.feature_importance(X)
-        return draw_importance(largest(found, feature_names(self), top), ax)
+        return draw_importance(found, feature_names(self), top, ax)
 
     # Inspection
 

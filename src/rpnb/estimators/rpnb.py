@@ -24,7 +24,6 @@ from rpnb.estimators.scaling import learn_scale
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.locks import lock_of
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
-from rpnb.estimators.trust.contributions import largest
 from rpnb.estimators.trust.plots import draw_importance
 from rpnb.estimators.trust.probabilities import fixed_temperature, start_calibration
 from rpnb.estimators.trust.reasons import (
@@ -418,7 +417,7 @@ default="log_sum"
         4
         """
         found = self.feature_importance(X)
-        return draw_importance(largest(found, feature_names(self), top), ax)
+        return draw_importance(found, feature_names(self), top, ax)
 
     # A small predictor
 

@@ -57,7 +57,7 @@ from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.scaling import apply_scale, learn_scale, scale_schema
 from rpnb.estimators.stream.learner import (
     BlockStatistics,
-    Learner,
+    LearnsBlocks,
     Shapes,
     TracksSets,
 )
@@ -84,15 +84,12 @@ UPDATES = {"mistakes": LEARN_MISTAKES, "all": LEARN_ALL}
 
 @final
 @dataclass
-class RPNBLearner(Learner[Model], TracksSets[Model]):
+class RPNBLearner(LearnsBlocks[Model], TracksSets[Model]):
     """Naive Bayes classifiers on random projections; see `RPNBClassifier`."""
 
     given: "RPNBClassifier"
 
     accepts_sparse = True
-    has_probabilities = True
-    has_log_probabilities = True
-    has_decisions = True
     changeable = ("update", "batch_size", "temperature", "n_jobs")
 
     @property
@@ -327,7 +324,10 @@ class RPNBLearner(Learner[Model], TracksSets[Model]):
         classes: LabelArray,
         p: int,
     ) -> Model:
-        # The projections stay, since drawing them takes long.
+        """Restore a state as `restore` does, with the projections of an earlier one.
+
+        Drawing them takes long.
+        """
         if state.projection.seed != metadata["seed"]:
             return self.restore(metadata, arrays, classes, p)
         state = model_from_arrays(state, metadata, arrays, classes.shape[0])

@@ -95,13 +95,9 @@ def _only_if(condition: Callable[[Any], bool]) -> Callable[[_Method], _Method]:
     return decorate
 
 
-def _only_with(capability: str) -> Callable[[_Method], _Method]:
-    """Return a decorator for a method that only learners with a capability have."""
-
-    def condition(self: Any) -> bool:
-        return bool(getattr(self._learner(), capability))
-
-    return _only_if(condition)
+def _only_with(*functions: str) -> Callable[[_Method], _Method]:
+    """Return a decorator for a method that needs one of some functions of a learner."""
+    return _only_if(lambda model: model._learner().provides(*functions))
 
 
 class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -781,7 +777,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return decode(self._learner().classify(self._state, rows), self.classes_)
 
-    @_only_with("has_decisions")
+    @_only_with("decisions")
     def decision_function(self, X: Any) -> FloatArray:
         """Compute the score of each class; the class with the largest is predicted.
 
@@ -808,7 +804,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return self._learner().decisions(self._state, rows)
 
-    @_only_with("has_log_probabilities")
+    @_only_with("log_probabilities")
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Compute the logarithms of the class probabilities.
 
@@ -834,7 +830,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return self._learner().log_probabilities(self._state, rows, ordered=False)
 
-    @_only_with("has_probabilities")
+    @_only_with("probabilities", "log_probabilities")
     def predict_proba(self, X: Any) -> FloatArray:
         """Compute the class probabilities.
 
@@ -862,7 +858,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return self._learner().probabilities(self._state, rows, ordered=False)
 
-    @_only_with("has_probabilities")
+    @_only_with("probabilities", "log_probabilities")
     def predict_next_proba(self, X: Any) -> FloatArray:
         """Compute the class probabilities of each sample as the next of the stream.
 
@@ -1024,7 +1020,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     # Asking for labels
 
-    @_only_with("has_probabilities")
+    @_only_with("probabilities", "log_probabilities")
     def ask(
         self,
         X: Any,
