@@ -279,7 +279,8 @@ def test_labels_that_arrive_at_once_are_watched_as_a_report_watches_them() -> No
 
 def test_evaluations_that_cannot_be_watched_are_refused() -> None:
     X, y = stream(50)
-    for more in ({}, {"correct_class_mix": True}):
+    options: list[dict[str, Any]] = [{}, {"correct_class_mix": True}]
+    for more in options:
         with pytest.raises(ValueError, match="cannot be combined with budget"):
             prequential(
                 baselines.GaussianNB(), X, y, delay=3, labels="late", budget=0.5, **more
