@@ -13,11 +13,10 @@ there are fewer). The rate r controls spending: it is a tenth of the balance, li
 selected. The first 10 rows are all selected. While the balance is −10 or less, p is the
 smallest that occurs, that of a row without doubt at r = 1/4.
 
-At most B times the rows so far, plus 31, are thus selected, but for the rare draws while
-the balance is −10 or less. There the balance grows by more than 0 per row on average,
-and by Ville's inequality falls another k below −10 with probability at most exp(−kθ),
-where θ > 0 solves 1 − p + p exp(θ) = exp(θB). For s = 1, θ is 2.3 if B is small, and
-never less than 2; for s = 0.2 it is larger than 4.
+At most B times the rows so far, plus 31, are thus selected, but for the rare draws
+while the balance is −10 or less. There the balance grows by more than 0 per row on
+average, and by Ville's inequality falls another k below −10 with probability at most
+exp(−kθ), where θ > 0 solves 1 − p + p exp(θ) = exp(θB). θ is never less than 2.
 
 Since p is known and never 0, and the draws are independent, 1/p are importance
 weights: weighted sums over selected rows are unbiased estimates of sums over all rows
