@@ -259,7 +259,7 @@ class Evaluation:
                 moment, arrival = times.read(block, last_moment)
                 last_moment = moment[-1]
                 block = times.features(block)
-                kept = [*_needed(kept, waiting), block]
+                kept = [*needed_blocks(kept, waiting), block]
             begin = block.start
             while begin < block.stop:
                 end = min(begin + rows_per_call, block.stop)
@@ -341,7 +341,7 @@ class Evaluation:
         return [int(number) for number in frequent if totals[number] > 0]
 
 
-def _needed(kept: Sequence[Block], waiting: WaitingRows) -> list[Block]:
+def needed_blocks(kept: Sequence[Block], waiting: WaitingRows) -> list[Block]:
     """Return the blocks with rows whose labels are still to arrive."""
     if len(waiting.rows) == 0:
         return []
@@ -358,6 +358,8 @@ def native_evaluation(
     window: int = 1000,
     probabilities: Probabilities = "none",
     compare: bool = False,
+    late: bool = False,
+    budget: float | None = None,
 ) -> Evaluation:
     """Return an evaluation of learners of this package, which it trains in place.
 
@@ -365,20 +367,35 @@ def native_evaluation(
     `window` is the number of rows of the windowed error. `probabilities` decides which
     probabilities are computed: none, those of the predictions, or, for metrics, also
     those of the true labels. With `compare`, differences of learners are tracked.
+    `late` is whether labels arrive late, and with a `budget` each learner gets only the
+    labels that it asks for.
     """
+    from rpnb.evaluate.drivers.asked_labels import AskingDriver
+    from rpnb.evaluate.drivers.later import LaterDriver, remembers
+
     index = LabelIndex() if labels is None else labels
     declared = None if classes is None else np.asarray(classes)
     participants = []
     for name, model in {**models, **(references or {})}.items():
         reference = name not in models
         silent = reference or not hasattr(model, "predict_proba")
-        driver = NativeDriver(
+        needed: Probabilities = "none" if silent else probabilities
+        shown = needed != "none"
+        if budget is not None and not silent and not shown:
+            needed = "prediction"
+        native = NativeDriver(
             model,
             index,
-            "none" if silent else probabilities,
+            needed,
             classes=declared,
+            late=late or budget is not None,
             labels_only=reference,
         )
+        driver: Driver = native
+        if late and remembers(model):
+            driver = LaterDriver(native)
+        if budget is not None:
+            driver = AskingDriver(driver, budget, shown=shown)
         participants.append(
             Participant(name, driver, Confusion(window), reference=reference)
         )

@@ -61,6 +61,7 @@ _PANELS = 8
 
 _CONTENTS = {
     "summary": "Summary",
+    "differences": "Differences",
     "curves": "Learning curves",
     "members": "Members of the pool",
     "balance": "Class balance",
@@ -106,6 +107,7 @@ def stream_page(
     watch = evaluation.watch
     sections = {
         "summary": _summary(evaluation, facts),
+        "differences": _differences(evaluation),
         "curves": _curves(evaluation),
         "members": _members(pools) if pools else None,
         "balance": _balance(evaluation),
@@ -238,13 +240,11 @@ def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
             "the previous row."
         )
     body = tag("tbody", *lines)
-    shown = [table(caption, head, [body], label="Summary")]
-    shown += _intervals(evaluation)
-    return section("summary", "Summary", *shown)
+    return section("summary", "Summary", table(caption, head, [body], label="Summary"))
 
 
-def _intervals(evaluation: Evaluation) -> list[Html]:
-    """Return a table of differences from the best learner; none for one learner."""
+def _differences(evaluation: Evaluation) -> Html | None:
+    """Return a table of differences from the best learner; None for one learner."""
     found = {
         "Error": evaluation.compare_with_best(_errors(evaluation)),
         "Log-loss": evaluation.compare_with_best(
@@ -257,14 +257,16 @@ def _intervals(evaluation: Evaluation) -> list[Html]:
         for each in differences
     ]
     if not lines:
-        return []
+        return None
     caption = (
-        "Differences between the best learner and each other one. The intervals of a "
-        "loss hold together, at all rows, with a probability of 95 %."
+        "Loss of the best learner minus that of each other one. The intervals of a "
+        "loss hold together, at all rows, with a probability of 95 %. Here a row has a "
+        "log-loss of at most log 1,000."
     )
     head = ("Learners", "Loss", "Difference", "Low", "High", "Lower")
     body = tag("tbody", *lines)
-    return [table(caption, head, [body], label="Differences from the best learner")]
+    shown = table(caption, head, [body], label="Differences")
+    return section("differences", "Differences", shown)
 
 
 def _cells_of(found: Difference) -> list[str]:
