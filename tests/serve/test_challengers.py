@@ -6,6 +6,8 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 
 from rpnb.client import Client, ServeError
-from rpnb.evaluate.differences import DifferenceTracker, Loss
+from rpnb.evaluate.differences import DifferenceTracker, Loss, difference_of
 from rpnb.serve import guesses
 from rpnb.serve.backtest import backtest
 from rpnb.serve.comparison import Comparison
@@ -21,6 +23,7 @@ from rpnb.serve.log import open_log
 from rpnb.serve.maintenance import check
 from rpnb.serve.model_rows import stored_models
 from rpnb.serve.restoring import replay_from_base
+from rpnb.serve.shadows import Shadow
 from rpnb.serve.snapshots import delete_events
 from rpnb.serve.specs import ModelSpec
 from serve.process import ServerProcess, run_command, wait_until
@@ -311,6 +314,45 @@ def test_challengers_have_caught_up_with_one_that_has_learned_nothing_since(
 
     wait_until(done, "the first learner has caught up")
     assert client.promote(name, "first")["promoted"]
+
+
+def test_one_that_waits_for_answers_in_the_log_has_not_caught_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is ready to be promoted, but it was not compared on the last rows."""
+    monkeypatch.setattr(Shadow, "_run", lambda self: None)
+    served: Any = SimpleNamespace(applied=6)
+    contender: Any = SimpleNamespace(number=1)
+    shadow = Shadow(tmp_path, served, contender, lambda *_: None, (1, 1.0))
+    shadow.model = SimpleNamespace(applied=4)  # type: ignore[assignment]
+    shadow.settle(4)
+    assert (shadow.ready, shadow.caught_up) == (True, False)
+    shadow.settle(6)
+    assert (shadow.ready, shadow.caught_up) == (False, False)
+    shadow.model.applied = 6  # type: ignore[union-attr]
+    assert (shadow.ready, shadow.caught_up) == (True, True)
+
+
+def test_the_intervals_of_all_challengers_hold_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Shadow, "_run", lambda self: None)
+    contender, nobody = SimpleNamespace(number=1), SimpleNamespace(applied=0)
+    about: Any = tmp_path, nobody, contender, lambda *_: None, (1, 1.0), 4
+    shadow = Shadow(*about)
+    comparison = Comparison()
+    rng = np.random.default_rng(0)
+    losses = rng.random((2, 3000)) < [[0.2], [0.3]]
+    comparison.error.add(*losses.astype(np.float64))
+    shadow.model = SimpleNamespace(comparison=comparison)  # type: ignore[assignment]
+    alone = difference_of(
+        ("a", "b"), "error", (*losses.astype(np.float64),), 1.0 - 0.05 / 8
+    )
+    found = shadow.differences()["error"]
+    assert found["confidence"] == 0.95
+    assert [found[end] for end in ("low", "high")] == pytest.approx(
+        [alone.low[-1], alone.high[-1]]
+    )
 
 
 def test_what_is_forgotten_is_forgotten_by_all(start: Start) -> None:

@@ -46,10 +46,11 @@ from rpnb.estimators.protocol import (
     saved_model,
 )
 from rpnb.estimators.registry import learners
+from rpnb.evaluate.delays import WaitingRows, never
 from rpnb.evaluate.drivers.selection import REFERENCES
-from rpnb.evaluate.evaluation import Evaluation, native_evaluation
+from rpnb.evaluate.evaluation import Evaluation, native_evaluation, needed_blocks
 from rpnb.evaluate.result import RunFacts
-from rpnb.evaluate.stream_blocks import ChunkBlocks
+from rpnb.evaluate.stream_blocks import Block, ChunkBlocks
 from rpnb.files import (
     FileError,
     LabelledArrays,
@@ -113,6 +114,7 @@ def stream(arguments: argparse.Namespace) -> int:
     state, models = learners_of(arguments)
     if arguments.save and len(models) > 1:
         raise CommandError("--save writes one model, but there are several learners")
+    _check_row_by_row(arguments, models)
     # The results name the option that helps.
     warnings.simplefilter("ignore", SpreadWarning)
     with Interrupt() as interrupt, Outputs([arguments.file]) as outputs:
@@ -129,6 +131,18 @@ def stream(arguments: argparse.Namespace) -> int:
         outputs.commit()
         run.print(interrupt.came())
     return INTERRUPTED if interrupt.came() else 0
+
+
+def _check_row_by_row(arguments: argparse.Namespace, models: dict[str, Any]) -> None:
+    """Refuse late or requested labels for learners of mini-batches."""
+    given = {getattr(arguments, each, None) for each in ("delay", "budget")}
+    for name, model in models.items():
+        size = model.get_params(deep=False).get("batch_size", 1)
+        if given != {None} and size != 1:
+            raise CommandError(
+                f"--delay and --budget need learners that learn row by row, but {name} "
+                f"has batch_size={size}"
+            )
 
 
 @dataclass(slots=True)
@@ -161,6 +175,11 @@ class _Run:
         self._announced: set[str] = set()
         self._probabilities = needed_probabilities(arguments)
         self._last_rows: LastRows | None = None
+        # `rpnb fit` has neither option.
+        self._delay: int | None = getattr(arguments, "delay", None)
+        self._budget: float | None = getattr(arguments, "budget", None)
+        self._waiting = WaitingRows.none()
+        self._kept: list[Block] = []
         self._display = Display(sys.stderr, line)
 
     def announce(self) -> None:
@@ -195,6 +214,8 @@ class _Run:
             ahead.close()
             self._source.close()
             self._display.close()
+        if self.evaluation is not None:
+            self._learn_leftover(self.evaluation)
         self._seconds = time.monotonic() - self._start
         self.announce()  # what was found only later in the file
         if self.evaluation is not None and self.evaluation.rows == 0:
@@ -205,7 +226,8 @@ class _Run:
     ) -> None:
         """Evaluate a chunk, and write its predictions if requested."""
         try:
-            predictions = evaluation.step(blocks.block(chunk))
+            block = blocks.block(chunk)
+            predictions = evaluation.step(block, *self._events(block))
         except (TypeError, ValueError) as error:
             raise CommandError(
                 f"rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}"
@@ -223,6 +245,25 @@ class _Run:
             truth = [written[code] for code in chunk.codes.tolist()]
             with writing(self._arguments.predictions):
                 self._predictions.write(chunk.rows, truth, labels, probabilities)
+
+    def _events(self, block: Block) -> tuple[Any, ...]:
+        """Return the arguments of a step with late labels; none if they are not."""
+        if self._delay is None:
+            return ()
+        moment = np.arange(block.start, block.stop)
+        unlabelled = np.asarray(block.numbers) == NO_LABEL
+        arrival = np.where(unlabelled, never(moment), moment + self._delay)
+        kept = needed_blocks(self._kept, self._waiting)
+        self._kept = [*kept, block]
+        events = self._waiting.advance(block.start, moment, arrival)
+        rows = self._waiting.rows
+        return events, self._kept, int(rows.min()) if len(rows) else None
+
+    def _learn_leftover(self, evaluation: Evaluation) -> None:
+        """Learn the labels that have not arrived at the end of the file."""
+        rest = self._waiting.rest()
+        for each in evaluation.participants if len(rest) else ():
+            each.process(self._kept, rest)
 
     def _begin(self, first: LabelledChunk) -> Evaluation:
         """Prepare outputs, start to evaluate."""
@@ -246,8 +287,12 @@ class _Run:
             window=self._arguments.window,
             probabilities=self._probabilities,
             compare=len(self._models) > 1,
+            late=self._delay is not None,
+            budget=self._budget,
         )
-        if self._arguments.report and self._arguments.shuffle is None:
+        # The watch would use labels that no learner has asked for.
+        watched = self._arguments.report and self._budget is None
+        if watched and self._arguments.shuffle is None:
             evaluation.watch = self._watch(evaluation)
         return evaluation
 
@@ -399,9 +444,26 @@ class _Run:
             scaled=tuple(
                 name for name, model in self._models.items() if _scales(model)
             ),
-            advice=tuple(filter(None, (self._spread, self._unweighted()))),
+            advice=tuple(
+                filter(None, (self._spread, self._unweighted(), *self._asked()))
+            ),
             **self._columns(),
         )
+
+    def _asked(self) -> list[str]:
+        """Return how late labels were, and what the learners asked for."""
+        found = []
+        if self._delay is not None:
+            found.append(f"Each label arrived {self._delay:,} rows after its row.")
+        for each in [] if self.evaluation is None else self.evaluation.participants:
+            estimate = None if each.reference else each.driver.estimate()
+            if estimate is not None:
+                found.append(
+                    f"{each.name}: learned {estimate.labels:,} labels that it asked "
+                    f"for; error estimated from them {estimate.error:.4f} ± "
+                    f"{estimate.standard_error:.4f} (standard error)."
+                )
+        return found
 
     def _unweighted(self) -> str | None:
         """Return the learners that ignore --class-weight, if others use it."""
