@@ -549,7 +549,7 @@ def test_a_target_that_cannot_hold_labels_is_not_dropped(
     (tmp_path / "t.jsonl").write_text(rows)
     assert main(["run", str(tmp_path / "t.jsonl"), "--target", "y"]) == 2
     said = capsys.readouterr().err
-    assert "column y: contains values of type list" in said
+    assert "column y: contains lists, but labels are text" in said
     assert "but labels are text" in said
     assert said.rstrip().endswith("--drop x")
 

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from rpnb.files.encoding.number_text import Notation
 from rpnb.files.encoding.text_columns import examine_text, join_notations
-from rpnb.files.formats.arrow_arrays import is_text, kind_of
+from rpnb.files.formats.arrow_arrays import (
+    content_of,
+    is_temporal,
+    is_text,
+    kind_of,
+)
 from rpnb.files.reading import (
     ColumnPlan,
     FileError,
@@ -80,13 +85,18 @@ def plan_columns(
     for field in schema:
         if field.name in dropped:
             continue
+        category = field.name in options.as_category
+        if category and is_temporal(field.type) and field.name != options.target:
+            kinds[field.name] = "category"
+            continue
         try:
-            kind = kind_of(name, field, native=native)
+            is_target = field.name == options.target
+            kind = kind_of(name, field, native=native and not is_target)
         except FileError as problem:
             problems.append(
                 FileError(
-                    f"{name}, column {field.name}: contains values of type "
-                    f"{field.type}, but labels are text, whole numbers or booleans"
+                    f"{name}, column {field.name}: contains {content_of(field.type)}, "
+                    "but labels are text, whole numbers or booleans"
                 )
                 if field.name == options.target
                 else problem
