@@ -627,5 +627,5 @@ def test_columns_without_numbers_are_refused_with_a_remedy_that_works(
     with pytest.raises(ValueError, match=message):
         DriftAware(learner).fit(X, [0, 1, 0, 1])
     assert learner.fit(X, [0, 1, 0, 1]).predict(X).shape == (4,)
-    with pytest.raises(ValueError, match="make_stream_pipeline.* without DriftAware"):
+    with pytest.raises(ValueError, match=r"make_stream_pipeline.* without DriftAware"):
         DriftAware(baselines.AROW()).fit(X, [0, 1, 0, 1])
