@@ -42,11 +42,16 @@ def begun(members: Any = "all", **options: Any) -> PooledClassifier:
     return model
 
 
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 7.3, 1: 0.37}])
 @pytest.mark.parametrize("delay", [1, 2, 5, 8])
-def test_equal_delays_give_the_bits_of_a_constant_delay(delay: int) -> None:
+def test_equal_delays_give_the_bits_of_a_constant_delay(
+    delay: int, class_weight: Any
+) -> None:
     # Members behind learn row by row up to a delay of 8; beyond, they lag by up to 63
     # rows more.
-    constant, varying = begun(delay=delay), begun(delay=delay, delays="varying")
+    weights = {"class_weight": class_weight}
+    constant = begun(delay=delay, **weights)
+    varying = begun(delay=delay, delays="varying", **weights)
     waiting: deque[tuple[int, int]] = deque()
     for t in range(len(Y)):
         row = X[t : t + 1]
@@ -60,7 +65,7 @@ def test_equal_delays_give_the_bits_of_a_constant_delay(delay: int) -> None:
     assert_array_equal(constant.predict_next_proba(X), varying.predict_next_proba(X))
     assert constant.weights_ == varying.weights_
     assert constant.member_errors_ == varying.member_errors_
-    told = begun().partial_fit(X[: len(Y) - delay], Y[: len(Y) - delay])
+    told = begun(**weights).partial_fit(X[: len(Y) - delay], Y[: len(Y) - delay])
     if delay > 1:  # the negative control
         assert told.weights_ != varying.weights_
 

@@ -146,8 +146,8 @@ class PooledClassifier(WeightedStreamClassifier):
         None refuses such columns.
     text_features : "auto", list or None, default="auto"
         Columns of text that are read word by word. "auto" takes the columns of text
-        whose first value has five words or more; a list holds names or numbers; with
-        None, texts are categories.
+        most of whose values in the first call have five words or more; a list holds
+        names or numbers; with None, texts are categories.
     shuffle : bool, default=True
         Whether `fit` learns the samples in a random order instead of the order given.
         `partial_fit` and `predict_then_learn` always keep the order.

@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -72,6 +72,8 @@ class Participant:
         self.checkpoints: list[Checkpoint] = []
         self.predictions: list[Any] | None = [] if keep else None
         """the predicted labels, if they are kept"""
+        self.view: Callable[[Any], Any] | None = None
+        """how the learner sees the features, where others get them in another form"""
         self._metrics = metrics
 
     @property
@@ -79,10 +81,14 @@ class Participant:
         """The learner."""
         return self.driver.model
 
+    def seen(self, X: Any) -> Any:
+        """Return features as the learner gets them."""
+        return X if self.view is None else self.view(X)
+
     def predict_then_learn(self, block: Block) -> Predictions:
         """Predict each row of a block, then learn it."""
         try:
-            block = self.driver.prepare(block)
+            block = self._prepare(block)
             start = time.perf_counter()
             predictions = self.driver.predict_then_learn(block)
         except Exception as error:
@@ -95,7 +101,7 @@ class Participant:
         """Predict and learn rows of the kept blocks in the order of the events."""
         rows, places = np.unique(events.rows, return_inverse=True)
         try:
-            block = self.driver.prepare(gather(kept, rows))
+            block = self._prepare(gather(kept, rows))
             start = time.perf_counter()
             predictions = self.driver.process(block, replace(events, rows=places))
         except Exception as error:
@@ -103,6 +109,12 @@ class Participant:
             raise
         self.seconds += time.perf_counter() - start
         return predictions
+
+    def _prepare(self, block: Block) -> Block:
+        """Return a block in the form that the learner takes."""
+        if self.view is not None:
+            block = replace(block, X=self.view(block.X))
+        return self.driver.prepare(block)
 
     def _locate(self, error: Exception, first: int, last: int) -> None:
         """Add the learner and the rows to an error."""

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
@@ -27,6 +28,7 @@ from rpnb.cli.run.inputs import (
     ENCODER,
     explained,
     file_words,
+    has_native_view,
     learners_of,
     open_rows,
 )
@@ -120,11 +122,17 @@ def stream(arguments: argparse.Namespace) -> int:
     with Interrupt() as interrupt, Outputs([arguments.file]) as outputs:
         try:
             source = open_rows(arguments, state, models)
-            run = _Run(arguments, models, source, outputs)
+            views = {
+                name: source.encoder.native
+                for name, model in models.items()
+                if isinstance(source.encoder, ColumnEncoder)
+                and has_native_view(arguments, state, models, model)
+            }
+            run = _Run(arguments, models, source, outputs, views)
             run.announce()
             run.evaluate(interrupt)
         except FileError as error:
-            raise explained(error, arguments) from error
+            raise explained(error, arguments, models) from error
         if run.evaluation is None:  # stopped before the first row
             return INTERRUPTED
         run.write(interrupt.came())
@@ -162,9 +170,10 @@ class _Run:
         models: dict[str, Any],
         source: LabelledFile | LabelledArrays,
         outputs: Outputs,
+        views: Mapping[str, Callable[[Any], Any]],
     ) -> None:
         self._arguments, self._models, self._source = arguments, models, source
-        self._outputs = outputs
+        self._outputs, self._views = outputs, views
         self.evaluation: Evaluation | None = None
         self._position: Any = None
         self._p = 0
@@ -290,6 +299,8 @@ class _Run:
             late=self._delay is not None,
             budget=self._budget,
         )
+        for each in evaluation.participants:
+            each.view = self._views.get(each.name)
         # The watch would use labels that no learner has asked for.
         watched = self._arguments.report and self._budget is None
         if watched and self._arguments.shuffle is None:
@@ -360,7 +371,9 @@ class _Run:
             try:
                 trial = blank_copy(model)
                 if y.shape[0]:
-                    trial.predict_then_learn(X, y, classes)
+                    view = self._views.get(name)
+                    rows = X if view is None else view(X)
+                    trial.predict_then_learn(rows, y, classes)
             except (TypeError, ValueError) as error:
                 raise CommandError(f"{name}: {error}") from error
 

@@ -6,6 +6,7 @@ Accepts pandas and polars frames, Arrow tables, and arrays or lists of Python va
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -35,6 +36,10 @@ TEXT: Final = "text_features"
 #: Values of `categorical_features` and `text_features` that name no column.
 FROM_DTYPE: Final = "from_dtype"
 AUTO: Final = "auto"
+
+
+#: Largest number of values in a column of text that are examined.
+_EXAMINED: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +187,8 @@ def find_columns(X: Any, categorical: Any, text: Any) -> Columns | None:
         "from_dtype" for columns of frames with a categorical or text type; column names
         or positions; or None for no column.
     text
-        "auto" for columns of text whose first value has five words or more; column
-        names or positions; or None for no column.
+        "auto" for columns of text, more than half of whose values have five words or
+        more; column names or positions; or None for no column.
     """
     named = _is_named(categorical, CATEGORICAL, FROM_DTYPE)
     words = _is_named(text, TEXT, AUTO)
@@ -216,6 +221,24 @@ def find_columns(X: Any, categorical: Any, text: Any) -> Columns | None:
     if all(kind == "number" for kind in kinds):
         return None
     return Columns(tuple(kinds), tuple(orders) if any(orders) else ())
+
+
+def unnamed_texts(
+    X: Any, columns: Columns, categorical: Any, text: Any
+) -> dict[Any, list[str]]:
+    """Return the first texts of a frame's columns of text that no parameter names."""
+    if not _is_frame(X):
+        return {}
+    table = _Table(X)
+    named = _is_named(categorical, CATEGORICAL, FROM_DTYPE)
+    listed = _places(categorical if named else (), CATEGORICAL, table.names)
+    named = _is_named(text, TEXT, AUTO)
+    listed += _places(text if named else (), TEXT, table.names)
+    return {
+        table.names[j]: table.texts(j)
+        for j, kind in enumerate(columns.kinds)
+        if kind in ("category", "text") and j not in listed
+    }
 
 
 def plain_table(X: Any) -> tuple[list[str], list[list[Any]]] | None:
@@ -320,8 +343,7 @@ def _kind(table: "_Table", j: int, categorical: Any, text: Any) -> ColumnKind:
     """Return the kind of a column that no parameter names."""
     kind = _natural_kind(table, j)
     if kind == "text":
-        first = table.first(j)
-        is_text = isinstance(text, str) and text == AUTO and is_words(first)
+        is_text = isinstance(text, str) and text == AUTO and table.holds_words(j)
         kind = "text" if is_text else "category"
     if kind == "category" and categorical is None:
         raise ValueError(
@@ -398,9 +420,17 @@ class _Table:
             return ()
         return tuple(numbers.tolist())
 
-    def first(self, j: int) -> Any:
-        """Return the first value of a column that is not missing."""
-        return next((each for each in self.objects(j) if not is_missing(each)), None)
+    def texts(self, j: int) -> list[str]:
+        """Return the first values of a column that are not missing, if it is text."""
+        if _natural_kind(self, j) != "text":
+            return []
+        there = (each for each in self.objects(j) if not is_missing(each))
+        return [str(each) for each in islice(there, _EXAMINED)]
+
+    def holds_words(self, j: int) -> bool:
+        """Return whether more than half of the first values of a column are text."""
+        texts = self.texts(j)
+        return 2 * sum(map(is_words, texts)) > len(texts)
 
     def objects(self, j: int) -> list[Any]:
         """Return the values of a column as Python objects."""

@@ -23,7 +23,11 @@ from rpnb.core.asking import Asking
 from rpnb.core.columns.categories import LOOKS, Categories
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.row_blocks import row_blocks, weights_of
-from rpnb.estimators.checks.columns import Columns, find_columns
+from rpnb.estimators.checks.columns import (
+    Columns,
+    find_columns,
+    unnamed_texts,
+)
 from rpnb.estimators.checks.costs import Costs, check_costs, least_costly
 from rpnb.estimators.checks.frames import refuse_uncoded
 from rpnb.estimators.checks.labels import (
@@ -36,6 +40,7 @@ from rpnb.estimators.checks.labels import (
 from rpnb.estimators.checks.parameters import check_integer, check_real
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.checks.spread import warn_of_spread
+from rpnb.estimators.checks.texts import warn_of_texts
 from rpnb.estimators.notebook import bundle_with_facts, with_facts
 from rpnb.estimators.saving.estimator import parameters_to_json, write_estimator
 from rpnb.estimators.saving.files import ModelSource
@@ -525,6 +530,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         self._commit(X, joined, state, columns, categories, first=first)
         if first and self._learner().sensitive_to_scale and columns is None:
             warn_of_spread(labelled.rows, getattr(self, "feature_names_in_", None))
+        if first and columns is not None and self._given_columns is None:
+            text = getattr(self, "text_features", None)
+            warn_of_texts(X, unnamed_texts(X, columns, self.categorical_features, text))
         if add_at_first_row:
             found = learn_adding_classes(
                 *(self, labelled, final, numbers), whole=whole, scored=scored

@@ -128,6 +128,19 @@ class ColumnEncoder:
                 found.append((column, "number" if coded else kind))
         return found
 
+    def native(self, X: FloatArray) -> FloatArray:
+        """Return rows of codes as learners of categories take them."""
+        rows = X.copy()
+        for j, column in enumerate(self._kinds):
+            if column in self._indexes:
+                numbers = category_numbers(self._indexes[column].labels)
+                rows[:, j] = numbers[X[:, j].astype(np.int64)]
+        return rows
+
+    def native_columns(self) -> list[tuple[str, Kind]]:
+        """Return the columns of the rows that `native` returns, with their kinds."""
+        return list(self._kinds.items())
+
     def model_names(self) -> list[str]:
         """Return the names of a model's features, for frames that it is to predict.
 

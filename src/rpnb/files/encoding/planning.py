@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rpnb.files.encoding.number_text import Notation
 from rpnb.files.encoding.text_columns import examine_text, join_notations
-from rpnb.files.formats.arrow_arrays import is_text, kind_of
+from rpnb.files.formats.arrow_arrays import (
+    content_of,
+    is_temporal,
+    is_text,
+    kind_of,
+)
 from rpnb.files.reading import (
     ColumnPlan,
     FileError,
@@ -120,6 +125,9 @@ class _Examined:
             if column.name == options.target:
                 _check_labels(name, column, options)
                 return
+            if column.name in options.as_category and is_temporal(column.type):
+                self.kinds[column.name] = "category"
+                return
             kind = kind_of(name, column, native=options.categorical == "native")
             if column.name in options.as_category or column.name in declared:
                 found = _Column("category")
@@ -144,10 +152,10 @@ class _Examined:
 def _check_labels(name: str, column: "pa.Field", options: ReadOptions) -> None:
     """Refuse a target of a type that labels cannot have."""
     try:
-        kind_of(name, column, native=options.categorical == "native")
+        kind_of(name, column, native=False)
     except FileError:
         raise FileError(
-            f"{name}, column {column.name}: contains values of type {column.type}, but "
+            f"{name}, column {column.name}: contains {content_of(column.type)}, but "
             "labels are text, whole numbers or booleans"
         ) from None
 

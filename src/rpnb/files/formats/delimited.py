@@ -514,8 +514,7 @@ class BlockReader:
                         "others in the column"
                     )
                 if ISO_DATE.fullmatch(cell):
-                    zone = "no time zone" if kind.tz else "a time zone"
-                    return f"{where}: {cell!r} has {zone}, unlike the others"
+                    return f"{where}: {cell!r} has a time zone, unlike the others"
                 words = [cell] if is_word(cell) else []
                 return refused_date(self._name, row, name, cell, na=words)
         return None
