@@ -123,7 +123,7 @@ class _Examined:
         """Add a column, or why it cannot be read; the target has no kind."""
         try:
             if column.name == options.target:
-                _check_labels(name, column, options)
+                _check_labels(name, column)
                 return
             if column.name in options.as_category and is_temporal(column.type):
                 self.kinds[column.name] = "category"
@@ -149,7 +149,7 @@ class _Examined:
             self.notes.append(found.note)
 
 
-def _check_labels(name: str, column: "pa.Field", options: ReadOptions) -> None:
+def _check_labels(name: str, column: "pa.Field") -> None:
     """Refuse a target of a type that labels cannot have."""
     try:
         kind_of(name, column, native=False)
