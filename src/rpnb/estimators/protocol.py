@@ -18,7 +18,8 @@ from rpnb.estimators.late_labels import predict_kept as predict_kept
 from rpnb.estimators.late_labels import predict_later as predict_later
 from rpnb.estimators.saving.fitted import saved_model as saved_model
 from rpnb.estimators.stream.class_weights import ClassWeight, check_class_weight
-from rpnb.estimators.stream.classifier import StreamClassifier, new_categories
+from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.frame_encoder import FrameEncoder
 from rpnb.estimators.stream.learner import Learner
 from rpnb.estimators.stream.prediction_sets import (
     current_thresholds,
@@ -47,8 +48,8 @@ def state_of(model: StreamClassifier) -> tuple[Any, IntArray | None]:
 
 def columns_of(model: Any) -> Columns | None:
     """Return the kinds of a model's columns, None if all are numbers."""
-    found: Columns | None = getattr(model, "_columns", None)
-    return found
+    frame: FrameEncoder | None = getattr(model, "_frame", None)
+    return None if frame is None else frame.columns
 
 
 def class_weight_of(model: Any) -> ClassWeight:
@@ -75,11 +76,10 @@ def declare(model: StreamClassifier, X: Any, classes: LabelArray) -> None:
 
     For callers that may ask for a prediction before the first row is learned.
     """
-    columns = model._find_columns(X)
-    categories = new_categories(columns, classes.shape[0])
-    p = X.shape[1] if categories is None else categories.width
+    frame = model._new_frame(X, classes)
+    p = X.shape[1] if frame is None else frame.width
     state = model._state_for(p, classes, classes, first=True)
-    model._commit(X, classes, state, columns, categories, first=True)
+    model._commit(X, classes, state, frame, first=True)
 
 
 def initialise(model: StreamClassifier, p: int, classes: LabelArray) -> None:
