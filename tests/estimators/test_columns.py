@@ -335,7 +335,7 @@ def test_numbers_are_learned_as_before() -> None:
     expected = bits(pooled().partial_fit(X, y))
     for given in ({}, {"categorical_features": None, "text_features": None}):
         model = pooled(**given).partial_fit(X, y)
-        assert model._columns is None
+        assert model._frame is None
         assert given or bits(model) == expected
     assert_array_equal(
         pooled().partial_fit(frame, y).predict_proba(frame),

@@ -63,13 +63,13 @@ PRIVATE = private_names()
 def test_no_private_name_of_an_estimator_is_used(path: str) -> None:
     # The scaler is an estimator of that room, and a pipeline merges pipelines.
     own = path.startswith("preprocessing/")
-    allowed = {"_state", "_columns"} if own else set()
+    allowed = {"_state"} if own else set()
     text = (PACKAGE / path).read_text(encoding="utf-8")
     assert [*uses(text, PRIVATE - allowed)] == []
 
 
 def test_a_private_name_would_be_found() -> None:
-    assert {"_state", "_learner", "_index", "_columns"} <= PRIVATE
+    assert {"_state", "_learner", "_index", "_frame"} <= PRIVATE
     text = "self.model._index\nmodel._state.pool\nself._state\nsuper()._learner()"
     assert [*uses(text, PRIVATE)] == ["1: self.model._index", "2: model._state"]
     assert len([*uses('getattr(model, "_index", None)', PRIVATE)]) == 1

@@ -97,8 +97,8 @@ def test_features_are_those_of_the_columns_encoder() -> None:
     y = np.where(Y[:30] == "x", 0, 1)
     model = pipeline()
     found = model.predict_then_learn(X, y, classes=[0, 1])
-    columns = model._columns
-    assert columns is not None
+    assert model._frame is not None
+    columns = model._frame.columns
     categories = Categories([1], 2, 2)
     rows = categories.learn(columns.code(X), y, np.ones(1))
     by_hand = pipeline()

@@ -200,11 +200,12 @@ def _use_the_rest(model: StreamClassifier, rows: Any, labels: Any) -> None:
         model.predict_one(rows[0])
         model.learn_one(rows[0], labels[0])
     if isinstance(model, RPNBClassifier):
-        # Refused if the model has no calibration or no quadratic scores, or has not
-        # learned these rows.
-        with suppress(*REFUSALS):
-            model.predict_set(rows[:5])
-            model.predict_set_then_learn(rows[:5], labels[:5])
+        # Refused if the model has no calibration yet or no quadratic scores, or has
+        # not learned these rows.
+        if hasattr(model, "predict_set"):
+            with suppress(*REFUSALS):
+                model.predict_set(rows[:5])
+                model.predict_set_then_learn(rows[:5], labels[:5])
         with suppress(*REFUSALS):
             model.explain(rows[:2])
             model.feature_importance()

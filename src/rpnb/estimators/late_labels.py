@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
-from rpnb.core.columns.categories import LOOKS
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.elementary import exp
 from rpnb.core.pooled.recorded import learn_recorded, predict_recorded
@@ -22,6 +21,7 @@ from rpnb.estimators.checks.rows import accept_rows
 from rpnb.estimators.checks.weights import check_weight
 from rpnb.estimators.pooled_learner import PooledLearner, weight_of_each
 from rpnb.estimators.stream.class_weights import check_class_weight
+from rpnb.estimators.stream.frame_encoder import FrameEncoder
 from rpnb.estimators.stream.locks import lock_of
 from rpnb.estimators.waiting_rows import WaitingRows, rows_waiting
 
@@ -111,17 +111,18 @@ def _learn_waiting(
     n = y.shape[0]
     each = weight_of_each(model._row_weights(y, weight), n)
     jobs = threads_for(model.n_jobs, n)
-    whole = [slice(0, n)]
-    for part in whole if model._categories is None else model._parts_of_layouts(y):
+    frame: FrameEncoder | None = model._frame
+    for part in [slice(0, n)] if frame is None else frame.parts(y):
         # A new layout may have other members.
         past.align(model.classes_, model._state.outputs)
         _, scores = past.get(ids[part])
         features, w = X[part], each[part]
-        if model._categories is not None:
-            features = model._categories.learn(features, y[part], w)
+        if frame is not None:
+            features = frame.learn(features, y[part], w)
         learn_recorded(model._state, features, y[part], w, scores, jobs)
-        if model._categories is not None and model._categories.seen in LOOKS:
-            model._look_at_categories()
+        if frame is not None:
+            learner = model._learner()
+            model._state = frame.look(learner, model._state, model.classes_)
     past.remove(ids)
 
 

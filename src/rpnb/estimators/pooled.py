@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
-from rpnb.core.columns.categories import Categories
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.engine import run, score
 from rpnb.core.pooled.model import (
@@ -19,7 +18,6 @@ from rpnb.core.pooled.pool import weights_in_use
 from rpnb.estimators.checks.columns import (
     CATEGORICAL,
     TEXT,
-    Columns,
     named_to_json,
 )
 from rpnb.estimators.checks.labels import (
@@ -32,6 +30,7 @@ from rpnb.estimators.late_labels import learn_later, predict_later, require_vary
 from rpnb.estimators.merging import merged_counts
 from rpnb.estimators.pooled_learner import PooledLearner
 from rpnb.estimators.stream.class_weights import ClassWeight
+from rpnb.estimators.stream.frame_encoder import FrameEncoder
 from rpnb.estimators.stream.locks import lock_of
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.plots import draw_importance
@@ -316,7 +315,7 @@ class PooledClassifier(WeightedStreamClassifier):
         0
         """
         self._require_fitted()
-        if self._columns is not None:
+        if self._frame is not None:
             return self.predict_next(as_table_of_one(x))[0]
         row = check_row(self, x)
         label = np.empty(1, np.int64)
@@ -353,7 +352,7 @@ class PooledClassifier(WeightedStreamClassifier):
         number = self._index.find(y) if self.__sklearn_is_fitted__() else None
         if (
             number is None
-            or self._columns is not None
+            or self._frame is not None
             # A dictionary treats True as 1; `partial_fit` distinguishes them.
             or (isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b")
         ):
@@ -465,12 +464,11 @@ class PooledClassifier(WeightedStreamClassifier):
         X: Any,
         classes: LabelArray,
         state: PooledModel,
-        columns: Columns | None = None,
-        categories: Categories | None = None,
+        frame: FrameEncoder | None = None,
         *,
         first: bool,
     ) -> None:
-        super()._commit(X, classes, state, columns, categories, first=first)
+        super()._commit(X, classes, state, frame, first=first)
         if first:
             self._waiting = None
 
@@ -700,7 +698,7 @@ class PooledClassifier(WeightedStreamClassifier):
                     f"{name} has delays='varying': only models with delays='constant' "
                     "can be merged"
                 )
-            if model._columns is not None:
+            if model._frame is not None:
                 raise ValueError(
                     f"{name} has learned categories, text or dates: only models of "
                     "numbers can be merged"

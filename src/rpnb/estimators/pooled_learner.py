@@ -269,8 +269,8 @@ class PooledLearner(LearnsBlocks[PooledModel]):
         arrays = arrays_of(state)
         if self.varying:
             width = self.given.n_features_in_
-            if self.given._columns is not None:
-                width = self.given._columns.width
+            if self.given._frame is not None:
+                width = self.given._frame.columns.width
             arrays |= rows_waiting(self.given).to_arrays(width)
         return metadata, arrays
 

@@ -25,7 +25,7 @@ from rpnb.estimators.stream.asking import RANDOM_SHARE as RANDOM_SHARE
 from rpnb.estimators.stream.class_weights import ClassWeight, check_class_weight
 from rpnb.estimators.stream.class_weights import is_balanced as is_balanced
 from rpnb.estimators.stream.classifier import StreamClassifier as StreamClassifier
-from rpnb.estimators.stream.classifier import new_categories
+from rpnb.estimators.stream.frame_encoder import FrameEncoder
 from rpnb.estimators.stream.learner import BlockStatistics as BlockStatistics
 from rpnb.estimators.stream.learner import Learner
 from rpnb.estimators.stream.prediction_sets import (
@@ -76,8 +76,8 @@ def state_of(model: StreamClassifier) -> tuple[Any, IntArray | None]:
 
 def columns_of(model: Any) -> Columns | None:
     """Return the kinds of a model's columns, None if all are numbers."""
-    found: Columns | None = getattr(model, "_columns", None)
-    return found
+    frame: FrameEncoder | None = getattr(model, "_frame", None)
+    return None if frame is None else frame.columns
 
 
 def class_weight_of(model: Any) -> ClassWeight:
@@ -102,7 +102,7 @@ def set_columns(model: StreamClassifier, columns: Columns | None) -> None:
 def blank_copy(model: StreamClassifier) -> StreamClassifier:
     """Return an unfitted copy of a model, for rows with the same columns."""
     copy: StreamClassifier = clone(model)
-    copy._given_columns = model._given_columns or model._columns
+    copy._given_columns = model._given_columns or columns_of(model)
     return copy
 
 
@@ -111,11 +111,10 @@ def declare(model: StreamClassifier, X: Any, classes: LabelArray) -> None:
 
     For callers that may ask for a prediction before the first row is learned.
     """
-    columns = model._find_columns(X)
-    categories = new_categories(columns, classes.shape[0])
-    p = X.shape[1] if categories is None else categories.width
+    frame = model._new_frame(X, classes)
+    p = X.shape[1] if frame is None else frame.width
     state = model._state_for(p, classes, classes, first=True)
-    model._commit(X, classes, state, columns, categories, first=True)
+    model._commit(X, classes, state, frame, first=True)
 
 
 def initialise(model: StreamClassifier, p: int, classes: LabelArray) -> None:

@@ -23,6 +23,7 @@ from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.checks.weights import one_weight
 from rpnb.estimators.protocol import (
     class_weight_of,
+    columns_of,
     fitted_copy,
     learner_of,
     state_of,
@@ -234,7 +235,7 @@ class StreamPipeline(WeightedStreamClassifier):
         'high'
         """
         self._require_fitted()
-        if self._columns is not None:
+        if self._frame is not None:
             return self.predict_next(as_table_of_one(x))[0]
         return self.classes_[
             self._learner().classify(self._state, check_row(self, x))[0]
@@ -285,7 +286,7 @@ class StreamPipeline(WeightedStreamClassifier):
         state = self._fitted_state("scaler_")
         scaler: RunningScaler = clone(state.scaler)
         scaler.n_features_in_ = _width(state)
-        if hasattr(self, "feature_names_in_") and self._columns is None:
+        if hasattr(self, "feature_names_in_") and self._frame is None:
             scaler.feature_names_in_ = self.feature_names_in_
         scaler._state = copy_scale(state.scale)
         return scaler
@@ -358,7 +359,7 @@ class StreamPipeline(WeightedStreamClassifier):
                 raise TypeError(f"{name} must be a StreamPipeline, got {part!r}")
             if not part.__sklearn_is_fitted__():
                 raise NotFittedError(f"{name} has not seen any data yet")
-            if part._columns is not None:
+            if columns_of(part) is not None:
                 raise ValueError(
                     f"{name} has learned categories, text or dates: only models of "
                     "numbers can be merged"

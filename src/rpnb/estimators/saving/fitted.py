@@ -42,6 +42,7 @@ from rpnb.estimators.stream.class_weights import (
     counts_schema,
     is_balanced,
 )
+from rpnb.estimators.stream.frame_encoder import FrameEncoder
 from rpnb.estimators.stream.learner import Learner, Shapes
 from rpnb.estimators.stream.prediction_sets import (
     ENTRY,
@@ -70,7 +71,7 @@ def saved_model(model: Any) -> SavedEstimator:
     metadata, arrays = saturated(metadata, arrays, schema)
     parameters = model._parameters_to_json()
     saved = describe(model, parameters, model.classes_, metadata, arrays)
-    saved = with_columns(saved, model._columns, model._categories)
+    saved = with_columns(saved, model._frame)
     saved = with_asking(saved, model._asking)
     return with_thresholds(saved, model._set_thresholds)
 
@@ -107,7 +108,7 @@ def load_model(estimator: Any, path: ModelSource, key: bytes | None) -> Any:
         if found is not None:
             if not hasattr(model, "categorical_features"):
                 raise ValueError(f"{estimator.__name__} learns numbers only")
-            model._columns, model._categories = found.columns, categories
+            model._frame = FrameEncoder(found.columns, categories)
     return model
 
 
@@ -151,8 +152,6 @@ def _array_names(estimator: Any, saved: SavedEstimator) -> Collection[str]:
 
 def _n_inputs(model: Any) -> int:
     """Return the number of features of a row as the learner sees it."""
-    if model._categories is not None:
-        width: int = model._categories.width
-        return width
+    frame: FrameEncoder | None = model._frame
     features: int = model.n_features_in_
-    return features if model._columns is None else int(model._columns.width)
+    return features if frame is None else frame.width

@@ -30,6 +30,7 @@ from rpnb.estimators.saving.schema import (
     indices,
     reals,
 )
+from rpnb.estimators.stream.frame_encoder import FrameEncoder
 
 #: Entry of the kinds of columns in a model file, and the prefix of their arrays.
 ENTRY: Final = "columns"
@@ -65,12 +66,11 @@ class SavedColumns(NamedTuple):
         return found
 
 
-def with_columns(
-    saved: SavedEstimator, columns: Columns | None, categories: Categories | None
-) -> SavedEstimator:
+def with_columns(saved: SavedEstimator, frame: FrameEncoder | None) -> SavedEstimator:
     """Return the content of a model file with these columns added."""
-    if columns is None:
+    if frame is None:
         return saved
+    columns, categories = frame.columns, frame.categories
     entry: dict[str, Any] = {"kinds": list(columns.kinds)}
     if columns.orders:
         entry["orders"] = [list(order) for order in columns.orders]

@@ -5,11 +5,11 @@ only after everything that can fail.
 """
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from operator import attrgetter, is_
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import Any, Literal, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,9 +20,8 @@ from sklearn.utils.metaestimators import available_if
 
 from rpnb._core.streams import first_bad
 from rpnb.core.asking import Asking
-from rpnb.core.columns.categories import LOOKS, Categories
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.row_blocks import row_blocks, weights_of
+from rpnb.core.kernels.row_blocks import weights_of
 from rpnb.estimators.checks.columns import (
     Columns,
     find_columns,
@@ -54,6 +53,7 @@ from rpnb.estimators.stream.class_weights import (
     is_balanced,
     weigh_rows,
 )
+from rpnb.estimators.stream.frame_encoder import FrameEncoder, code_table
 from rpnb.estimators.stream.labelled_rows import (
     LabelledRows,
     check_labelled_rows,
@@ -83,15 +83,7 @@ _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 _DOUBLE = np.dtype(np.float64)
 _ONE = np.ones(1)
 # Attributes besides the state that learning, or asking for labels, changes in place.
-_CHANGED_IN_PLACE = ("_class_counts", "_categories", "_asking", "_waiting")
-
-
-def new_categories(columns: Columns | None, M: int) -> Categories | None:
-    """Return the empty state of the categories, None if there are none."""
-    if columns is None or not columns.categories:
-        return None
-    orders = columns.orders_of_categories
-    return Categories(columns.categories, columns.width, M, orders=orders)
+_CHANGED_IN_PLACE = ("_class_counts", "_frame", "_asking", "_waiting")
 
 
 def _only_if(condition: Callable[[Any], bool]) -> Callable[[_Method], _Method]:
@@ -103,6 +95,26 @@ def _only_if(condition: Callable[[Any], bool]) -> Callable[[_Method], _Method]:
 def _only_with(*functions: str) -> Callable[[_Method], _Method]:
     """Return a decorator for a method that needs one of some functions of a learner."""
     return _only_if(lambda model: model._learner().provides(*functions))
+
+
+class _LearnCall(NamedTuple):
+    """Arguments of a call that learns rows, after all checks but that of features."""
+
+    X: Any
+    """the rows as given, for their names"""
+    labelled: LabelledRows
+    declared: LabelArray | None
+    classes: LabelArray
+    """(M,) all classes, known, declared and new"""
+    numbers: IntArray
+    """(n,) numbers of the rows' classes among them"""
+    first: bool
+    whole: bool
+    """whether there are no other rows"""
+
+    def adds_at_first_row(self, known: LabelArray, learner: Learner[Any]) -> bool:
+        """Return whether there are classes that must be added at their first row."""
+        return learner.requires_seen_classes and self.classes is not known
 
 
 class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -128,10 +140,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
     """(M,) number of rows seen of each class, if class weights depend on them"""
     _given_columns: Columns | None = None
     """kinds of the columns, set in advance by a caller that encodes rows itself"""
-    _columns: Columns | None = None
-    """kinds of the columns of a table, if they are not all numbers"""
-    _categories: Categories | None = None
-    """state of the categories, if some columns hold them"""
+    _frame: FrameEncoder | None = None
+    """encoder of tables whose columns are not all numbers"""
     _set_thresholds: FloatArray | None = None
     """thresholds of prediction sets for all coverages; None until one is learned"""
     _asking: Asking | None = None
@@ -387,7 +397,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
             or type(y) is not np.ndarray
             or y.shape != (1,)
             or not y.dtype.kind == self.classes_.dtype.kind != "O"
-            or self._columns is not None
+            or self._frame is not None
             or hasattr(self, "feature_names_in_")
             or first_bad(X) >= 0
         ):
@@ -416,7 +426,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
             self._shuffles()
         if sample_weight is not None:
             self._check_uses_weights()
-        columns = self._find_columns(X) if first else self._columns
+        columns = self._find_columns(X) if first else self._known_columns
         coded, names = self._code(X, columns)
         return check_labelled_rows(
             self,
@@ -432,21 +442,16 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
     def _code(
         self, X: Any, columns: Columns | None
     ) -> tuple[Any, Sequence[Any] | None]:
-        """Return a table as numbers, with text hashed, and the names of its columns.
-
-        A missing category is one more category, also for learners that take no NaN.
-        """
+        """Return a table as numbers, with text hashed, and the names of its columns."""
         if columns is None:
             return X, None
-        if columns is self._columns and hasattr(X, "columns"):
+        if columns is self._known_columns and hasattr(X, "columns"):
             # Refuse other columns before looking at their values.
             accept_rows(self, X, first=False)
-        if columns is self._columns and self._categories is not None:
-            columns.refuse_numbers(X, self._categories.known)
-        coded = columns.code(X)
-        if not get_tags(self).input_tags.allow_nan:
-            coded = columns.with_missing(coded)
-        return coded, columns.names_of(X)
+        frame = self._frame
+        if frame is not None and columns is frame.columns:
+            frame.refuse_numbers(X)
+        return code_table(columns, X, allow_nan=get_tags(self).input_tags.allow_nan)
 
     def _learn_all(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
         """Check all arguments, forget everything, then learn, shuffled if wanted."""
@@ -492,59 +497,64 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         if joined is not known:
             check_class_weight(self._class_weight, joined, whole=whole)
         with lock_of(self):
-            predicted = self._learn_checked(
-                *(X, labelled, declared, joined, numbers),
-                *(first, predict, scored, whole),
-            )
+            call = _LearnCall(X, labelled, declared, joined, numbers, first, whole)
+            if call.adds_at_first_row(known, self._learner()):
+                predicted = self._learn_adding_classes(call, known, scored)
+            else:
+                predicted = self._learn_known(call, predict, scored)
         return numbers, predicted
 
-    def _learn_checked(
-        self,
-        X: Any,
-        labelled: LabelledRows,
-        declared: LabelArray | None,
-        joined: LabelArray,
-        numbers: IntArray,
-        first: bool,
-        predict: bool,
-        scored: list[ScoredPart] | None,
-        whole: bool,
+    def _learn_adding_classes(
+        self, call: "_LearnCall", known: LabelArray, scored: list[ScoredPart] | None
     ) -> IntArray:
-        """Commit new classes and columns, learn; return the predicted numbers.
+        """Learn rows, adding each class at its first row; return what was predicted."""
+        first_class = call.classes[call.numbers[:1]]
+        self._prepare(call, initial_classes(first_class, known, call.declared))
+        found = learn_adding_classes(
+            *(self, call.labelled, call.classes, call.numbers),
+            whole=call.whole,
+            scored=scored,
+        )
+        if call.first and call.declared is None:
+            found[0] = -1  # no class was known yet
+        return found
+
+    def _learn_known(
+        self, call: "_LearnCall", predict: bool, scored: list[ScoredPart] | None
+    ) -> IntArray:
+        """Learn rows after all classes; return what was predicted, if requested.
+
+        Without `predict`, the true numbers are returned.
+        """
+        self._prepare(call, call.classes)
+        rows, _, weight = call.labelled
+        predicted = np.empty_like(call.numbers) if predict else None
+        self._learn_numbered(
+            rows, call.numbers, weight, predicted, scored, whole=call.whole
+        )
+        return call.numbers if predicted is None else predicted
+
+    def _prepare(self, call: "_LearnCall", classes: LabelArray) -> None:
+        """Commit the classes, and on a first call the columns.
 
         The last check, of the features, is in `_commit`, which changes nothing if it
-        fails. Without `predict`, the true numbers are returned. `joined` are all
-        classes, `numbers` (n,) those of the rows among them.
+        fails.
         """
-        known, final = _NO_CLASSES if first else self.classes_, joined
-        add_at_first_row = self._learner().requires_seen_classes and joined is not known
-        if add_at_first_row:
-            joined = initial_classes(final[numbers[:1]], known, declared)
-        columns = self._find_columns(X) if first else self._columns
-        categories = self._categories
-        p = labelled.rows.shape[1]
-        if first:
-            categories = new_categories(columns, joined.shape[0])
-            p = p if categories is None else categories.width
-        state = self._state_for(p, joined, declared, first=first)
-        self._commit(X, joined, state, columns, categories, first=first)
-        if first and self._learner().sensitive_to_scale and columns is None:
-            warn_of_spread(labelled.rows, getattr(self, "feature_names_in_", None))
-        if first and columns is not None and self._given_columns is None:
+        frame, p = self._frame, call.labelled.rows.shape[1]
+        if call.first:
+            frame = self._new_frame(call.X, classes)
+            p = p if frame is None else frame.width
+        state = self._state_for(p, classes, call.declared, first=call.first)
+        self._commit(call.X, classes, state, frame, first=call.first)
+        if call.first and self._learner().sensitive_to_scale and frame is None:
+            names = getattr(self, "feature_names_in_", None)
+            warn_of_spread(call.labelled.rows, names)
+        if call.first and frame is not None and self._given_columns is None:
             text = getattr(self, "text_features", None)
-            warn_of_texts(X, unnamed_texts(X, columns, self.categorical_features, text))
-        if add_at_first_row:
-            found = learn_adding_classes(
-                *(self, labelled, final, numbers), whole=whole, scored=scored
+            unnamed = unnamed_texts(
+                call.X, frame.columns, self.categorical_features, text
             )
-            if first and declared is None:
-                found[0] = -1  # no class was known yet
-            return found
-        predicted = np.empty_like(numbers) if predict else None
-        self._learn_numbered(
-            labelled.rows, numbers, labelled.weight, predicted, scored, whole=whole
-        )
-        return numbers if predicted is None else predicted
+            warn_of_texts(call.X, unnamed)
 
     # Weights of rows
 
@@ -564,17 +574,17 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         without probabilities, which are added to `scored`.
         """
         weight = self._row_weights(y, weight, whole=whole)
-        if self._categories is None:
+        frame = self._frame
+        if frame is None:
             self._learn_features(X, y, weight, labels, scored)
             return
-        for part in self._parts_of_layouts(y):
+        for part in frame.parts(y):
             w = weights_of(weight, part)
             # The last part may have changed the layout.
-            features = self._categories.learn(X[part], y[part], w)
+            features = frame.learn(X[part], y[part], w)
             some = None if labels is None else labels[part]
             self._learn_features(features, y[part], w, some, scored)
-            if self._categories.seen in LOOKS:
-                self._look_at_categories()
+            self._state = frame.look(self._learner(), self._state, self.classes_)
 
     def _learn_features(
         self,
@@ -592,7 +602,12 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         found = self._learner().learn_scored(self._state, X, y, weight, labels)
         scored.append(ScoredPart(self.classes_, found))
 
-    # Categories
+    # Tables
+
+    @property
+    def _known_columns(self) -> Columns | None:
+        """Kinds of the columns, None if all are numbers."""
+        return None if self._frame is None else self._frame.columns
 
     def _find_columns(self, X: Any) -> Columns | None:
         """Return the kinds of the first rows' columns, None if all are numbers."""
@@ -603,39 +618,12 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         text = getattr(self, "text_features", None)
         return find_columns(X, self.categorical_features, text)
 
-    def _parts_of_layouts(self, y: IntArray) -> Iterator[slice]:
-        """Split rows of classes y where the layout of the categories may change.
-
-        Also splits into blocks, since there may be many more features than columns.
-        """
-        start, n = 0, y.shape[0]
-        for block in row_blocks(n):
-            start = block.start
-            while start < block.stop:
-                assert self._categories is not None  # noqa: S101 - they come with rows
-                until = self._categories.rows_until_look()
-                stop = block.stop
-                if until is not None:
-                    labelled = np.flatnonzero(y[start:stop] >= 0)
-                    if labelled.shape[0] >= until:
-                        stop = start + int(labelled[until - 1]) + 1
-                yield slice(start, stop)
-                start = stop
-
-    def _look_at_categories(self) -> None:
-        """Choose the layout of the categories; if it changes, relearn the first rows.
-
-        The counts of past predictions stay unchanged.
-        """
-        assert self._categories is not None  # noqa: S101 - the caller has some
-        self._categories, kept = self._categories.looked()
-        if kept is None:
-            return
-        rows = self._categories
-        state = self._learner().restart(self._state, rows.width, self.classes_)
-        features = rows.learn(*kept)
-        self._learner().learn(state, features, kept.y, kept.weight, None)
-        self._state = self._learner().restarted(self._state, state)
+    def _new_frame(self, X: Any, classes: LabelArray) -> FrameEncoder | None:
+        """Return the encoder of tables like X, None if all columns are numbers."""
+        columns = self._find_columns(X)
+        if columns is None:
+            return None
+        return FrameEncoder.begin(columns, classes.shape[0])
 
     def _row_weights(
         self, y: IntArray, weight: FloatArray, *, whole: bool = False
@@ -684,9 +672,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
             counts = np.zeros(classes.shape[0], np.int64)
             counts[index.find_all(self.classes_.tolist())] = self._class_counts
             self._class_counts = counts
-        if self._categories is not None:
+        if self._frame is not None:
             known = LabelIndex(self.classes_.tolist())
-            self._categories.arrange_classes(known.find_all(classes.tolist()))
+            self._frame.arrange_classes(known.find_all(classes.tolist()))
         self.classes_ = classes
         self._index = index
 
@@ -695,22 +683,20 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         X: Any,
         classes: LabelArray,
         state: Any,
-        columns: Columns | None = None,
-        categories: Categories | None = None,
+        frame: FrameEncoder | None = None,
         *,
         first: bool,
     ) -> None:
         """Set new attributes, after a last check in the first line."""
-        self._accept_rows(X, columns if first else self._columns, first=first)
+        self._accept_rows(X, frame, first=first)
         if first:
             self._record_parameters()
             self._set_thresholds = None
-            for name in ("_columns", "_categories"):
-                self.__dict__.pop(name, None)
+            self.__dict__.pop("_frame", None)
         if first or classes is not self.classes_:
             self._set_classes(classes)
-        if first and columns is not None:
-            self._columns, self._categories = columns, categories
+        if first and frame is not None:
+            self._frame = frame
         self._state = state
 
     # Predicting
@@ -909,31 +895,31 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         """Check that the model is fitted and X fits it; return X as an array."""
         self._require_fitted()
         rows = self._coded_rows(X)
-        self._accept_rows(X, self._columns, first=False)
+        self._accept_rows(X, self._frame, first=False)
         return self._features(rows)
 
-    def _accept_rows(self, X: Any, columns: Columns | None, *, first: bool) -> None:
+    def _accept_rows(self, X: Any, frame: FrameEncoder | None, *, first: bool) -> None:
         """Compare the features of X with the known ones, or set them on the first call.
 
         Rows that the caller has already encoded have no names.
         """
-        if columns is None or not columns.is_coded(X):
+        if frame is None or not frame.columns.is_coded(X):
             accept_rows(self, X, first=first)
         elif first:
-            self.n_features_in_ = len(columns.kinds)
+            self.n_features_in_ = len(frame.columns.kinds)
             self.__dict__.pop("feature_names_in_", None)
 
     def _coded_rows(self, X: Any) -> Any:
         """Return rows as an array of numbers, with text hashed."""
         refuse_uncoded(self, X)
-        coded, names = self._code(X, self._columns)
+        coded, names = self._code(X, self._known_columns)
         return check_rows(
             self, coded, sparse=self._learner().accepts_sparse, names=names
         )
 
     def _features(self, rows: Any) -> Any:
         """Return rows as features for the learner, with categories encoded."""
-        return rows if self._categories is None else self._categories.encode(rows)
+        return rows if self._frame is None else self._frame.encode(rows)
 
     # Prediction sets
 

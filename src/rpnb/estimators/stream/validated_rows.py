@@ -32,8 +32,8 @@ class ValidatedRows:
         model._require_fitted()
         model._check_unchanged()
         self._model = model
-        self._rows = X if checked and model._columns is None else model._coded_rows(X)
-        model._accept_rows(X, model._columns, first=False)
+        self._rows = X if checked and model._frame is None else model._coded_rows(X)
+        model._accept_rows(X, model._frame, first=False)
 
     def predict_and_learn(self, rows: IntArray, numbers: IntArray) -> IntArray:
         """Predict rows in the given order, and learn those whose class is given.

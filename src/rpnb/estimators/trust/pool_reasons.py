@@ -155,11 +155,11 @@ def _usual_background(model: StreamClassifier, evaluations: int) -> FloatArray:
     from that of every row, whatever the category tells about the class.
     """
     mean: FloatArray = model._state.scale.mean[None, :].copy()
-    columns, owners = model._columns, _owners(model)
+    frame, owners = model._frame, _owners(model)
     rows = _kept_rows(model._state)
-    if columns is None or owners is None or rows.shape[0] == 0:
+    if frame is None or owners is None or rows.shape[0] == 0:
         return mean
-    numbers = np.array([kind == "number" for kind in columns.kinds])
+    numbers = np.array([kind == "number" for kind in frame.columns.kinds])
     if numbers.all():
         return mean
     k = evaluations // (2 * numbers.shape[0])
@@ -173,9 +173,9 @@ def _owners(model: StreamClassifier) -> IntArray | None:
 
     Returns None if all columns are numbers and used as features directly.
     """
-    columns, categories = model._columns, model._categories
-    if columns is None:
+    if model._frame is None:
         return None
+    columns, categories = model._frame.columns, model._frame.categories
     widths = [WIDTHS[kind] for kind in columns.kinds]
     owners = np.repeat(np.arange(len(widths)), widths)
     if categories is None:
