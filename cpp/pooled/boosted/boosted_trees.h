@@ -63,10 +63,8 @@ class BoostedTrees final : public Member {
   [[nodiscard]] std::shared_ptr<Member> begin_again(const Shape& shape, Vector<const bool> active,
                                                     std::uint64_t seed) const override;
 
-  // The state for other classes, of which class m was class source[m], or is new if that
-  // is −1.
-  [[nodiscard]] BoostedTrees with_classes(Vector<const std::int64_t> source,
-                                          Vector<const bool> active) const;
+  // Have other classes, of which class m was class source[m], or is new if that is −1.
+  void arrange_classes(Vector<const std::int64_t> source, Vector<const bool> active);
   // Learn the rows that another state keeps, without counting them as paid work.
   //
   // Where raw values are no longer kept, the middles of their bins are learned.

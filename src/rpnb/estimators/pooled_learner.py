@@ -141,6 +141,15 @@ class PooledLearner(Learner[PooledModel]):
     ) -> PooledModel:
         return arrange_classes(state, source, declared)
 
+    def grow_last(
+        self,
+        state: PooledModel,
+        source: IntArray,
+        classes: LabelArray,
+        declared: IntArray,
+    ) -> PooledModel:
+        return arrange_classes(state, source, declared, given_up=True)
+
     def learn(
         self,
         state: PooledModel,
