@@ -513,6 +513,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         if first:
             categories = new_categories(columns, joined.shape[0])
             p = p if categories is None else categories.width
+        if not first and joined is not known:
+            # The last check, because the state may be changed.
+            self._accept_rows(X, columns, first=False)
         state = self._state_for(p, joined, declared, first=first)
         self._commit(X, joined, state, columns, categories, first=first)
         if first and self._learner().sensitive_to_scale and columns is None:
@@ -645,7 +648,10 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
     def _state_for(
         self, p: int, classes: LabelArray, declared: LabelArray | None, *, first: bool
     ) -> Any:
-        """Return the state to learn with: an initial, grown or the current one."""
+        """Return the state to learn with: an initial, grown or the current one.
+
+        The current one must not be used any longer if the classes are others.
+        """
         if not first and classes is self.classes_:
             return self._state
         active = np.zeros(0, np.int64)
@@ -654,7 +660,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
             active = np.unique(encode(declared, classes, index))
         if first:
             return self._learner().begin(p, classes, active)
-        return self._state_with_classes(classes, active)
+        source = self._index.find_all(classes.tolist())
+        return self._learner().grow_last(self._state, source, classes, active)
 
     def _state_with_classes(self, classes: LabelArray, declared: IntArray) -> Any:
         """Return the state grown to all `classes`, known and new ones."""
