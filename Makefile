@@ -30,7 +30,7 @@ BEST := cd src/rpnb/_core && $(abspath $(BIN))/python -c 'from _processor import
 BUILD := build/make
 SOURCES := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 $(STAMP): $(VENV)/.tools $(SOURCES)
-	$(BIN)/cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DSKBUILD=OFF --log-level=WARNING
+	$(BIN)/cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DSKBUILD=OFF -DRPNB_WERROR=ON --log-level=WARNING
 	$(BIN)/cmake --build $(BUILD) --target _processor
 	$(BIN)/cmake $(BUILD) "-DRPNB_LEVELS=$(or $(LEVELS),$$($(BEST)))" --log-level=WARNING
 	$(BIN)/cmake --build $(BUILD)
@@ -54,7 +54,7 @@ style: $(STAMP) ## check style, types and layers
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files 'cpp/*.h' 'cpp/*.cpp')
+	$(BIN)/clang-format --dry-run --Werror $(filter cpp/%,$(SOURCES))
 
 .PHONY: check
 check: style ## the same, and run clang-tidy over the C++ sources
@@ -126,7 +126,7 @@ define instrumented
 	rm -rf $(1)
 	$(BIN)/python -m venv --without-pip $(1)
 	$(BIN)/python tools/link_environment.py $(1)
-	$(BIN)/python -m pip --python $(1)/bin/python install --quiet --no-deps --no-build-isolation . --config-settings=build-dir=build/$(notdir $(1)) --config-settings="cmake.define.RPNB_INSTRUMENT=$(2);-O1;-g" --config-settings=cmake.define.RPNB_LEVELS=v3 --config-settings=install.strip=false $(3)
+	$(BIN)/python -m pip --python $(1)/bin/python install --quiet --no-deps --no-build-isolation . --config-settings=build-dir=build/$(notdir $(1)) --config-settings="cmake.define.RPNB_INSTRUMENT=$(2);-O1;-g" --config-settings=cmake.define.RPNB_LEVELS=v3 --config-settings=cmake.define.RPNB_WERROR=ON --config-settings=install.strip=false $(3)
 	touch $@
 endef
 

@@ -9,7 +9,13 @@ then train, in one thread; the best of a few runs counts. Times are processor ti
 size of the model after all rows. Streams are NAME.npz in one of the folders. Below each
 line is the time, in µs per row, of each member alone, learning all but the first 256
 rows, and of the features that they read; the rest is the pool. The first line shows the
-speed of the machine.
+speed of the machine. Run it without a limit of processor time (`ulimit -t`): with one,
+Linux updates the clock every 4 ms only.
+
+    python benchmarks/bench_pooled.py --full
+
+prints the times of single calls where boosted trees keep as many rows as they may: rows
+76,000 to 140,000 of clusters of several shapes, one by one.
 
     python benchmarks/bench_pooled.py --kernels
 
@@ -22,7 +28,8 @@ which is half as fast.
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +38,19 @@ from threadpoolctl import threadpool_limits
 
 from evidence.measuring import import_seconds
 from pooled_accuracy import read_stream, read_table
+from pooled_memory import size_of_model
 from rpnb import PooledClassifier
 from rpnb._core import algebra
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled import engine
-from rpnb.core.pooled.model import MEMBERS, new_model, size_of_model
+from rpnb.core.pooled.model import MEMBERS, new_model
 
 NAMES = ["letter", "penbased", "isolet", "skin_nonskin", "elec2"]
 #: Rows after which the scale is fixed, and rows per call of a member.
 FIRST_ROWS, BLOCK_ROWS = 256, 2048
+#: Rows of `--full`, which end after the limit of 131,072 rows, and (p, M).
+FULL_ROWS = 76_000, 140_000
+FULL_SHAPES = ((16, 26), (32, 50), (617, 26))
 
 
 def timed_run(X: FloatArray, y: IntArray, names: list[str]) -> tuple[float, float]:
@@ -85,16 +96,51 @@ def one_row(X: FloatArray, y: IntArray) -> tuple[float, float]:
     """Return the median µs of predicting and learning a row, and the longest ms."""
     model = PooledClassifier(random_state=0)
     model.partial_fit(X[:256], y[:256], classes=np.unique(y))
-    both, longest = [], 0.0
-    for x, label in zip(X[256:2500], y[256:2500], strict=True):
+    calls = timed_calls(model, zip(X[256:2500], y[256:2500], strict=True))
+    return float(np.median(calls.sum(axis=1))) * 1e6, float(calls.max()) * 1e3
+
+
+def timed_calls(
+    model: PooledClassifier, rows: Iterable[tuple[FloatArray, Any]]
+) -> FloatArray:
+    """Return the seconds (n, 2) of predicting each row and of learning it."""
+    found = []
+    for x, label in rows:
         first = time.process_time()
         model.predict_one(x)
         second = time.process_time()
         model.learn_one(x, label)
-        third = time.process_time()
-        both.append(third - first)
-        longest = max(longest, second - first, third - second)
-    return float(np.median(both)) * 1e6, longest * 1e3
+        found.append((second - first, time.process_time() - second))
+    return np.array(found)
+
+
+def clusters(p: int, M: int) -> Iterator[tuple[FloatArray, IntArray]]:
+    """Yield blocks of 1,000 rows of four overlapping clusters for each class."""
+    rng = np.random.default_rng([p, M])
+    centres, labels = rng.standard_normal((4 * M, p)), np.arange(4 * M) % M
+    while True:
+        k = rng.integers(0, 4 * M, 1000)
+        yield centres[k] + 2.0 * rng.standard_normal((1000, p)), labels[k]
+
+
+def full() -> None:
+    """Print the times of single calls with as many rows as boosted trees keep."""
+    first, last = (n // 1000 for n in FULL_ROWS)
+    for p, M in FULL_SHAPES:
+        model, calls = PooledClassifier(random_state=0), []
+        for at, (X, y) in enumerate(islice(clusters(p, M), last)):
+            if at < first:
+                model.partial_fit(X, y, classes=np.arange(M))
+            else:
+                calls.append(timed_calls(model, zip(X, y, strict=True)))
+        both = np.concatenate(calls)
+        each = 1e3 * both.max(axis=1)
+        print(
+            f"{p} features, {M} classes: one {1e6 * np.median(both.sum(axis=1)):.0f} µs"
+            f"  99.9 % of calls up to {np.quantile(each, 0.999):.2f} ms"
+            f"  most {each.max():.2f} ms  {size_of_model(model._state) / 1e6:.1f} MB",
+            flush=True,
+        )
 
 
 def least(work: Callable[[], Any], repeats: int = 30) -> float:
@@ -169,7 +215,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--rows", type=int, help="the first ones only")
     parser.add_argument("--kernels", action="store_true", help="single kernels only")
+    parser.add_argument("--full", action="store_true", help="long streams only")
     options = parser.parse_args()
+    if options.full:
+        full()
+        return
     if options.kernels:
         kernels()
         return

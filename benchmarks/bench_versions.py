@@ -13,6 +13,10 @@ faster. At the end are the geometric means over the datasets, and the largest ra
 `--data` holds NAME.csv.gz and `--streams` NAME.npz, as for bench_pooled.py. For
 datasets in neither, rows of the same shape are generated, and GM always is. `--members`
 gives the pools of both versions the same members, in case one has more.
+
+    python benchmarks/bench_versions.py --first-use [--other PYTHON] [--empty VARIABLE]
+
+measures fresh processes instead, as first_use.py describes.
 """
 
 import argparse
@@ -23,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
+import first_use
 from peers.worker_process import Worker, worker
 from pooled_accuracy import read_stream, read_table
 from rpnb.core.kernels.arrays import FloatArray, IntArray
@@ -94,19 +99,26 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="the first ones only")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--members", nargs="*", help="of the pool, in both versions")
+    parser.add_argument("--first-use", nargs="*", choices=first_use.PROGRAMS)
+    parser.add_argument("--empty", metavar="VARIABLE", help="folder, empty at first")
     given = parser.parse_args()
+    if given.first_use is not None:
+        chosen = given.first_use or list(first_use.PROGRAMS)
+        pythons = [sys.executable, *([given.other] if given.other else [])]
+        first_use.compare(pythons, chosen, given.repeat, given.empty)
+        return
     # To predict, a model must have learned.
     jobs = [job for job in WORK if job in given.jobs or job == "learn"]
-    pythons = {"this version": sys.executable}
+    versions = {"this version": sys.executable}
     if given.other:
-        pythons["the other version"] = given.other
+        versions["the other version"] = given.other
     module = Path(__file__).with_name("versions_worker.py")
     ratios: dict[tuple[str, str], list[float]] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         workers = [
             stack.enter_context(worker(name, python, module))
-            for name, python in pythons.items()
+            for name, python in versions.items()
         ]
         print(
             "| data | learner | job | this, µs per row | other | this / other | range |"

@@ -1,7 +1,7 @@
 """Rare classes: the pooled classifier compared with LightGBM.
 
     python benchmarks/imbalanced.py run [--data FOLDER] [--long FOLDER] [--seeds 3]
-    python benchmarks/imbalanced.py show
+    python benchmarks/imbalanced.py show [--each]
 
 `--data` holds NAME.csv.gz, a header and the label last; `--long` holds NAME.npz with X
 and y. Sets without a file are left out. Two thirds of the rows of each set, in random
@@ -17,7 +17,8 @@ plain and with `class_weight="balanced"`. Results are lines of JSON in `--result
 finished runs are not repeated. `show` prints means over the seeds, and the largest
 standard error over the sets: average precision and AUC of the rarer of two classes, or
 the mean over three; balanced accuracy; and the AUC of the predictions before each row
-was learned.
+was learned. `--each` also prints these AUCs of the pool for each seed, with the number
+of positives among the rows. `--sets` selects some of the sets.
 """
 
 import argparse
@@ -207,7 +208,7 @@ def run(options: argparse.Namespace) -> None:
     done = {(row["set"], row["seed"]) for row in read_results(options.results)}
     for name, (held_out, kind, load) in SETS.items():
         folder = getattr(options, kind) if kind else Path()
-        if folder is None:
+        if folder is None or (options.sets and name not in options.sets):
             continue
         for seed in range(options.seeds):
             if (name, seed) in done:
@@ -269,6 +270,21 @@ def show(options: argparse.Namespace) -> None:
             print(f"standard error: {np.median(spread):.3f} in the median, "
                   f"{max(spread):.3f} at most")  # fmt: skip
 
+    if options.each:
+        show_each([row for row in rows if row["learner"] == "pool, plain"])
+
+
+def show_each(rows: list[dict[str, Any]]) -> None:
+    """Print the AUC before each row was learned, seed by seed."""
+    print("\n| set | positives | online AUC |")
+    print("|---|---|---|")
+    for name in SETS:
+        found = [row for row in rows if row["set"] == name]
+        if found:
+            positives = ", ".join(str(row["positives"]) for row in found)
+            values = ", ".join(f"{row['online_auc']:.2f}" for row in found)
+            print(f"| {name} | {positives} | {values} |")
+
 
 def _line(first: str, cells: list[str]) -> str:
     return f"{first:28}" + "".join(f"{cell:>20}" for cell in cells)
@@ -281,6 +297,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--long", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--sets", nargs="*", choices=SETS, help="only these")
+    parser.add_argument("--each", action="store_true", help="also print every seed")
     parser.add_argument("--results", type=Path, default=Path("imbalanced.jsonl"))
     options = parser.parse_args()
     (run if options.command == "run" else show)(options)

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from pooled_memory import size_of_model
 from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.model import size_of_model
 from rpnb.estimators.protocol import initialise
 
 Rows = tuple[Any, IntArray]

@@ -6,12 +6,14 @@ instructions. Each runs in its own process and prints a digest of every case.
 
     python benchmarks/same_bits.py --other PATH/TO/python     # another version
     python benchmarks/same_bits.py --levels                   # all levels of this one
+    python benchmarks/same_bits.py --processor                # other library routines
     python benchmarks/same_bits.py --levels --few             # one learner of each kind
 
 Exits with 1 if a case differs.
 """
 
 import argparse
+import copy
 import hashlib
 import inspect
 import json
@@ -22,7 +24,9 @@ import sys
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -41,14 +45,26 @@ STREAMS: dict[str, tuple[int, int, int, float, float]] = {
     "sparse": (800, 400, 4, 0.0, 0.03),
     "sparse, two classes": (800, 300, 2, 0.0, 0.03),
     "hashed": (300, 5000, 3, 0.0, 0.01),
+    # A frame with a date and a category besides the numbers.
+    "table": (1500, 5, 3, 0.02, 1.0),
 }
 #: One learner of each kind, on streams that cover all its code paths.
 FEW = "|".join(
     (
-        r'^Pooled {"random_state": 7} (letter-like|gaps|wide)$',
+        r'^Pooled {"random_state": 7} (letter-like|gaps|wide|table)$',
+        r'^Pooled {"members": "mergeable", "random_state": 7} letter-like$',
         r'^RPNB {"random_state": 7} (narrow|letter-like|wide|sparse)$',
-        "^(AROW|PA|GaussianNB|OnlineBayes) {} letter-like$",
+        "^(AROW|SCW2|PA|GaussianNB|OnlineBayes) {} letter-like$",
         r'^Online(Bagging|Boosting) {"random_state": 7} narrow$',
+    )
+)
+#: Learners of which Python code encodes columns, or starts, merges and freezes states.
+PYTHON = "|".join(
+    (
+        r'^Pooled {"random_state": 7} table$',
+        r'^Pooled {"members": "mergeable", "random_state": 7} letter-like$',
+        r'^RPNB {"random_state": 7} (letter-like|wide)$',
+        "^(AROW|SCW2|OnlineBayes) {} letter-like$",
     )
 )
 #: Parameters to test besides the defaults.
@@ -91,7 +107,23 @@ def stream(name: str) -> tuple[Any, NDArray[np.int64], int]:
     if density < 1.0:
         return csr_array(np.where(rng.random(X.shape) < density, X, 0.0)), y, M
     X[rng.random(X.shape) < missing] = np.nan
+    if name == "table":
+        return table(X, y, rng), y, M
     return X, y, M
+
+
+def table(X: NDArray[np.float64], y: NDArray[np.int64], rng: Any) -> Any:
+    """Return a frame of the features, a date and a category."""
+    import pandas  # type: ignore[import-untyped]
+
+    minutes = 511 * np.arange(len(y)) + 90 * y
+    return pandas.DataFrame(
+        {
+            **{f"x{j}": column for j, column in enumerate(X.T)},
+            "sent": np.datetime64("2024-02-28") + minutes.astype("m8[m]"),
+            "place": np.array(list("abcdefgh"))[(y + rng.integers(0, 5, len(y))) % 8],
+        }
+    )
 
 
 def digest(*arrays: Any) -> str:
@@ -136,6 +168,31 @@ def cases() -> Iterator[tuple[str, Any, dict[str, Any], str]]:
                 yield name, learner.estimator, parameters, data
 
 
+def saved(model: Any) -> str:
+    """Return a digest of the model's file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        model.save(path)
+        return file_digest(path)
+
+
+def derived(model: Any, X: Any, y: NDArray[np.int64]) -> Iterator[str]:
+    """Yield digests of the models that are made of one: frozen, less, and merged."""
+    few = slice(0, 50)
+    if hasattr(model, "compile"):
+        with suppress(ValueError):
+            frozen = model.compile()
+            yield saved(frozen)
+            yield digest(frozen.predict_proba(X[few]))
+    if hasattr(model, "merge"):
+        with suppress(ValueError):
+            other = copy.deepcopy(model).partial_fit(X[few], y[few])
+            yield saved(copy.deepcopy(model).merge(other))
+    if hasattr(model, "unlearn"):
+        with suppress(ValueError):
+            yield saved(model.unlearn(X[few], y[few]))
+
+
 def outcome(estimator: Any, parameters: dict[str, Any], data: str) -> list[str]:
     """Learn a stream, divided into calls in two ways; return digests of all results."""
     X, y, M = stream(data)
@@ -153,11 +210,8 @@ def outcome(estimator: Any, parameters: dict[str, Any], data: str) -> list[str]:
         found.append(digest(numbers(model.predict(X[: n // 4]))))
         if hasattr(model, "predict_proba"):
             found.append(digest(model.predict_proba(X[: n // 4])))
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model"
-            model.save(path)
-            found.append(file_digest(path))
-    return found
+        found.append(saved(model))
+    return [*found, *derived(model, X, y)]
 
 
 def report(chosen: str) -> None:
@@ -174,9 +228,29 @@ def report(chosen: str) -> None:
         print(json.dumps([key, found]), flush=True)
 
 
-def outcomes(python: str, level: str = "", chosen: str = "") -> dict[str, list[str]]:
+def other_routines() -> dict[str, str]:
+    """Return variables with which libraries take routines for older processors.
+
+    glibc chooses functions such as `exp` when a program starts, NumPy its loops and
+    OpenBLAS its products, each by the processor. Elsewhere, variables have no effect.
+    """
+    numpy: Any = import_module("numpy._core._multiarray_umath")
+    without = "-AVX2,-FMA,-FMA4,-AVX512F,-AVX2_Usable,-FMA_Usable"
+    return {
+        "GLIBC_TUNABLES": f"glibc.cpu.hwcaps={without}",
+        "OPENBLAS_CORETYPE": "Nehalem",
+        "NPY_DISABLE_CPU_FEATURES": " ".join(numpy.__cpu_dispatch__),
+    }
+
+
+def outcomes(
+    python: str,
+    level: str = "",
+    chosen: str = "",
+    variables: Mapping[str, str] | None = None,
+) -> dict[str, list[str]]:
     """Return the outcomes of an interpreter's version, by case."""
-    environment = {**os.environ, "RPNB_LEVEL": level}
+    environment = {**os.environ, "RPNB_LEVEL": level, **(variables or {})}
     done = subprocess.run(  # noqa: S603 - an interpreter that the user names
         [python, __file__, "--report", "--cases", chosen],
         env=environment,
@@ -204,6 +278,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--other", help="interpreter of the other version")
     parser.add_argument("--levels", action="store_true", help="compare all levels")
+    parser.add_argument(
+        "--processor",
+        action="store_true",
+        help="compare with the routines of libraries for older processors",
+    )
     parser.add_argument("--cases", default="", help="regular expression of cases")
     parser.add_argument("--few", action="store_true", help="one learner of each kind")
     parser.add_argument("--report", action="store_true", help=argparse.SUPPRESS)
@@ -223,6 +302,9 @@ def main() -> int:
 
         for level in supported_levels()[:-1]:
             unequal += compare(ours, outcomes(sys.executable, level, chosen), level)
+    if arguments.processor:
+        theirs = outcomes(sys.executable, chosen=chosen, variables=other_routines())
+        unequal += compare(ours, theirs, "routines for older processors")
     return 1 if unequal else 0
 
 

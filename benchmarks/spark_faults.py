@@ -203,9 +203,9 @@ def _done(folder: Path, trigger: int) -> Path:
 def drive(master: str, folder: Path) -> None:
     """Run the query until all files are learned, with the kills of the plan."""
     from rpnb.spark import stream as run_stream
-    from rpnb.spark.stream import save_with_batch
+    from rpnb.spark.streaming_query import save_with_batch
 
-    module: Any = sys.modules["rpnb.spark.stream"]
+    module: Any = sys.modules["rpnb.spark.streaming_query"]
     plan = Plan(folder)
     learn_trigger = module._Learner._learn
     digests = folder / "digests"

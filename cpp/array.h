@@ -39,10 +39,9 @@ class View {
   View() = default;
   View(T* data, const std::array<Index, N>& shape) : data_(data), shape_(shape) {}
 
-  // A read-only view of the same array.
+  // A read-only view of the same array, as T* converts to const T*.
   template <class U>
     requires(std::is_same_v<T, const U>)
-  // NOLINTNEXTLINE(google-explicit-constructor): as T* converts to const T*
   View(const View<U, N>& other) : data_(other.data()), shape_(other.shape()) {}
 
   [[nodiscard]] T* data() const { return data_; }

@@ -24,6 +24,16 @@ constexpr auto kErrorFunction = [] {
 constexpr std::array kStirling{1.0 / 156,  -691.0 / 360360, 1.0 / 1188, -1.0 / 1680,
                                1.0 / 1260, -1.0 / 360,      1.0 / 12};
 
+constexpr double kHalfPi = 1.5707963267948966;
+// 1/17!, −1/15!, …, −1/3!: the series of (sin x − x)/x³ in x².
+constexpr std::array kSine{
+    1.0 / 355687428096000.0, -1.0 / 1307674368000.0, 1.0 / 6227020800.0, -1.0 / 39916800.0,
+    1.0 / 362880.0,          -1.0 / 5040.0,          1.0 / 120.0,        -1.0 / 6.0};
+// 1/16!, −1/14!, …, 1/4!: the series of (cos x − 1 + x²/2)/x⁴ in x².
+constexpr std::array kCosine{
+    1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600.0, -1.0 / 3628800.0,
+    1.0 / 40320.0,          -1.0 / 720.0,         1.0 / 24.0};
+
 }  // namespace
 
 // Stirling's series from 10 on; below, Γ(x) = Γ(x + n)/(x (x + 1) … (x + n − 1)).
@@ -54,6 +64,29 @@ double erfc(double x) {
   for (int n = levels; n > 0; --n) fraction = distance + 0.5 * n / fraction;
   const double tail = exp(-square) / (kRootPi * fraction);
   return x > 0.0 ? tail : 2.0 - tail;
+}
+
+// With n the nearest quarter, the angle is nπ/2 + x, |x| ≤ π/4. The rest 4k − n·period is an
+// integer, so that only its division and the product with π/2 round.
+CirclePoint circle_point(std::int64_t k, std::int64_t period) {
+  const std::int64_t within = (k % period + period) % period;
+  const std::int64_t quarter = (4 * within + period / 2) / period;
+  const auto rest = static_cast<double>(4 * within - quarter * period);
+  const double x = rest / static_cast<double>(period) * kHalfPi;
+  const double square = x * x;
+  const double sine = x + x * square * horner(kSine, square);
+  const double cosine = 1.0 - (0.5 * square - square * square * horner(kCosine, square));
+  // 0 − y is 0 where −y would be −0.
+  switch (quarter % 4) {
+    case 0:
+      return {sine, cosine};
+    case 1:
+      return {cosine, 0.0 - sine};
+    case 2:
+      return {0.0 - sine, 0.0 - cosine};
+    default:
+      return {0.0 - cosine, sine};
+  }
 }
 
 void fill_exponentials(Vector<double> values, double least) {

@@ -139,6 +139,19 @@ double lgamma(double x);
 // 1 − erf(x), the complementary error function, with a relative error of at most 1e-12.
 double erfc(double x);
 
+// A point of the unit circle.
+struct CirclePoint {
+  double sine;
+  double cosine;
+};
+
+// The sine and cosine of 2πk/period, within 2 units of the last place; exact for multiples of a
+// quarter. The period is from 1 to `kLongestPeriod`.
+CirclePoint circle_point(std::int64_t k, std::int64_t period);
+
+// For longer periods, 4k might overflow.
+constexpr std::int64_t kLongestPeriod = std::int64_t{1} << 60;
+
 // Replace each value by its exponential, after raising those below `least` to it.
 void fill_exponentials(Vector<double> values, double least);
 

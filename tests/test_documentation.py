@@ -16,6 +16,7 @@ import pytest
 import oracles.paper
 from argparse_html import command_reference, find_command, subcommands
 from build_site import loaded_from_elsewhere
+from evidence.__main__ import _parser as evidence_parser
 from peers.__main__ import _parser as peers_parser
 from rpnb.cli import _parser
 from tutorial_notebook import NOTEBOOK, PAGE, text_of_notebook
@@ -36,6 +37,10 @@ FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?!\s)([^$]+?)(?<!\s)\$(?!\d)", re.DOTALL
 OBJECT = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
 #: Modules that cannot be imported without the packages of an extra.
 EXTRAS = ("capymoa", "client", "mlflow", "spark")
+#: Parsers of the programs that pages run by `python -m`.
+MODULES = {"evidence": evidence_parser, "peers": peers_parser}
+#: Programs of others, whose options are not checked.
+OTHERS = ("cd", "curl", "docker", "pip", "vw")
 #: Modules whose `__all__` is public.
 PUBLIC = (
     "rpnb",
@@ -148,21 +153,45 @@ def test_links_and_images_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
+def check_command(words: list[str]) -> None:
+    """Fail if there is no such program, option, target or script."""
+    words = words[1:] if "=" in words[0] else words
+    if words[0] == "rpnb":
+        _parser().parse_args(words[1:])
+    elif words[0] == "make":
+        assert f"\n{words[1]}:" in (ROOT / "Makefile").read_text(), words
+    elif words[0].endswith("python") and words[1] == "-m":
+        MODULES[words[2]]().parse_args(words[3:])
+    elif words[0].endswith("python") and words[1].endswith(".py"):
+        assert (ROOT / words[1]).exists(), words
+    elif words[0].endswith("pytest"):
+        assert all((ROOT / word).exists() for word in words[1:] if "/" in word)
+    else:
+        assert words[0] in OTHERS, words
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_are_understood(page: Path) -> None:
-    targets = (ROOT / "Makefile").read_text()
     for words in commands(page):
-        words = words[1:] if "=" in words[0] else words
-        if words[0] == "rpnb":
-            _parser().parse_args(words[1:])
-        elif words[0] == "make":
-            assert f"\n{words[1]}:" in targets, words
-        elif words[:3] == ["python", "-m", "peers"]:
-            peers_parser().parse_args(words[3:])
-        elif words[0].endswith("python") and words[1].endswith(".py"):
-            assert (ROOT / words[1]).exists(), words
-        elif words[0].endswith("pytest"):
-            assert all((ROOT / word).exists() for word in words[1:] if "/" in word)
+        check_command(words)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rpnb run rows.csv --taget label",
+        "make tests",
+        "python -m evidence shw",
+        "python -m peers --grow 3",
+        "python -m nothing",
+        "python benchmarks/nothing.py",
+        ".venv/bin/pytest tests/nothing",
+        "nothing --version",
+    ],
+)
+def test_unknown_commands_are_found(command: str) -> None:
+    with pytest.raises((AssertionError, KeyError, SystemExit)):
+        check_command(shlex.split(command))
 
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -284,22 +313,53 @@ def functions_of(name: str) -> list[tuple[str, Any]]:
     ]
 
 
+def properties_of(name: str, found: Any) -> list[tuple[str, Any]]:
+    """Return the public properties of a documented class, by name."""
+    return [
+        (f"{name}.{key}", value)
+        for key, value in inspect.getmembers(found, lambda each: type(each) is property)
+        if not key.startswith("_") and value.fget.__module__.startswith("rpnb.")
+    ]
+
+
+def docstrings_in(source: str, name: str) -> list[tuple[str, str]]:
+    """Return the docstrings of a function, or of a class and its members, by name."""
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    last = name.rpartition(".")[2]
+    found = next(
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, kinds) and node.name == last
+    )
+    inner = [
+        each
+        for each in (found.body if isinstance(found, ast.ClassDef) else [])
+        if isinstance(each, kinds) and not each.name.startswith("_")
+    ]
+    named = [(name, found), *((f"{name}.{each.name}", each) for each in inner)]
+    return [(key, ast.get_docstring(node) or "") for key, node in named]
+
+
 def without_example(name: str) -> list[str]:
-    """Return which of a documented object and its functions show no example."""
+    """Return which of a documented object, its functions and properties lack one."""
     found = resolve(name)
-    documented = functions_of(name)
-    documented += [(name, found)] if inspect.isclass(found) else []
-    return [key for key, value in documented if ">>>" not in (value.__doc__ or "")]
+    if name.split(".")[1] in EXTRAS:
+        documented = docstrings_in(found, name)
+    else:
+        values = [*functions_of(name), *properties_of(name, found)]
+        values += [(name, found)] if inspect.isclass(found) else []
+        documented = [(key, value.__doc__ or "") for key, value in values]
+    return [key for key, text in documented if ">>>" not in text]
 
 
 PAGES_WITH_EXAMPLES = (
-    *("baselines", "classifiers", "datasets", "drift"),
-    *("evaluate", "files", "preprocessing", "river", "statistics"),
+    *("baselines", "classifiers", "client", "datasets", "drift", "evaluate"),
+    *("files", "mlflow", "preprocessing", "river", "spark", "statistics"),
 )
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_EXAMPLES)
-def test_functions_classes_and_methods_have_an_example(page: str) -> None:
+def test_functions_classes_and_members_have_an_example(page: str) -> None:
     text = (DOCS / "reference" / f"{page}.md").read_text()
     lacking = {each for name in OBJECT.findall(text) for each in without_example(name)}
     assert sorted(lacking) == []
@@ -331,6 +391,22 @@ def test_a_function_without_an_example_is_found() -> None:
     assert without_example("rpnb.evaluate.metrics.figure_text") != []
     assert without_example("rpnb.evaluate.accuracy") == []
     assert without_example("rpnb.evaluate.metrics.Totals") != []
+
+
+def test_members_without_an_example_are_found() -> None:
+    class Lacking:
+        @property
+        def size(self) -> int:
+            """Return a number, without an example."""
+            return 0
+
+    Lacking.size.fget.__module__ = "rpnb.nowhere"  # type: ignore[attr-defined]
+    assert [key for key, _ in properties_of("Lacking", Lacking)] == ["Lacking.size"]
+    source = 'class A:\n    """>>> A()"""\n    def b(self): "no example"\n'
+    assert dict(docstrings_in(source, "x.A")) == {
+        "x.A": ">>> A()",
+        "x.A.b": "no example",
+    }
 
 
 def test_the_reference_has_every_command() -> None:

@@ -2,20 +2,25 @@
 
 Users' code depends on them, and a default that changes by accident alters results
 without an error. ``python tests/test_signatures.py`` records an intended change.
+
+There is a file for each module and each command. A method that several classes of a
+module have with the same parameters is one line.
 """
 
 import argparse
 import ast
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from rpnb.cli import _parser
 
-RECORD = Path(__file__).parent / "golden" / "signatures.txt"
+RECORD = Path(__file__).parent / "golden" / "signatures"
 MODULES = (
     *("rpnb", "rpnb.baselines", "rpnb.datasets", "rpnb.drift", "rpnb.evaluate"),
     *("rpnb.datasets.streams", "rpnb.files", "rpnb.preprocessing", "rpnb.river"),
@@ -38,73 +43,111 @@ def parameters(function: Callable[..., Any]) -> str:
     return re.sub(r" at 0x\w+", "", str(found))
 
 
-def signatures() -> Iterator[str]:
-    """Yield a line for each public function, class and method."""
-    for module in MODULES:
-        for name in sorted(import_module(module).__all__):
-            value = getattr(import_module(module), name)
-            if not callable(value):
-                continue
-            yield f"{module}.{name}{parameters(value)}"
-            if not isinstance(value, type) or issubclass(value, Exception):
-                continue
-            for method, function in sorted(inspect.getmembers(value, callable)):
-                owner = getattr(function, "__module__", None) or ""
-                if not method.startswith("_") and owner.startswith("rpnb"):
-                    yield f"{module}.{name}.{method}{parameters(function)}"
+def signatures(module: str) -> Iterator[str]:
+    """Yield a line for each public function, class and method of a module."""
+    classes: list[str] = []
+    owners: dict[str, list[str]] = {}
+    for name in sorted(import_module(module).__all__):
+        value = getattr(import_module(module), name)
+        if not callable(value):
+            continue
+        yield f"{name}{parameters(value)}"
+        if not isinstance(value, type) or issubclass(value, Exception):
+            continue
+        classes.append(name)
+        for method, function in inspect.getmembers(value, callable):
+            owner = getattr(function, "__module__", None) or ""
+            if not method.startswith("_") and owner.startswith("rpnb"):
+                line = f".{method}{parameters(function)}"
+                owners.setdefault(line, []).append(name)
+    for line in sorted(owners):
+        yield f"{some_of(classes, owners[line])}{line}"
 
 
-def read_signatures() -> Iterator[str]:
-    """Yield a line for each function and method with defaults of other sources."""
+def some_of(classes: list[str], owners: list[str]) -> str:
+    """Return the names of some classes, or of the others if these are few."""
+    others = [name for name in classes if name not in owners]
+    if len(classes) < 6 or len(others) > 5:
+        return ", ".join(owners)
+    return f"(all but {', '.join(others)})" if others else "(all)"
+
+
+def read_signatures(name: str) -> Iterator[str]:
+    """Yield a line for each function and method with defaults of a source."""
     package = Path(inspect.getfile(import_module("rpnb"))).parent
-    for name in SOURCES:
-        found = package / name
-        for path in sorted(found.glob("*.py")) if found.is_dir() else [found]:
-            place = path.relative_to(package).as_posix()
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                    given = node.args
-                    for argument in ast.walk(given):
-                        if isinstance(argument, ast.arg):
-                            argument.annotation = None
-                    if given.defaults or any(given.kw_defaults):
-                        yield f"{place}: {node.name}({ast.unparse(given)})"
+    found = package / name
+    for path in sorted(found.glob("*.py")) if found.is_dir() else [found]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                given = node.args
+                for argument in ast.walk(given):
+                    if isinstance(argument, ast.arg):
+                        argument.annotation = None
+                if given.defaults or any(given.kw_defaults):
+                    yield f"{path.name}: {node.name}({ast.unparse(given)})"
 
 
-def options() -> Iterator[str]:
-    """Yield a line for each option of each command."""
-    (commands,) = [
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command."""
+    (found,) = [
         each
         for each in _parser()._actions
         if isinstance(each, argparse._SubParsersAction)
     ]
-    for command, parser in commands.choices.items():
-        for action in parser._actions:
-            if action.dest == "help":
-                continue
-            name = " ".join(action.option_strings) or str(action.metavar)
-            parts = {
-                "type": getattr(action.type, "__name__", action.type),
-                "nargs": action.nargs,
-                "default": action.default,
-                "choices": None if action.choices is None else [*action.choices],
-            }
-            shown = [
-                f"{key}={value}"
-                for key, value in parts.items()
-                if value and value != argparse.SUPPRESS
-            ]
-            yield " ".join(["rpnb", command, name, *shown])
+    return dict(found.choices)
 
 
-def recorded() -> str:
-    lines = (*signatures(), *read_signatures(), *options())
-    return "".join(f"{line}\n" for line in lines)
+def options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Yield a line for each option of a command."""
+    for action in parser._actions:
+        if action.dest == "help":
+            continue
+        name = " ".join(action.option_strings) or str(action.metavar)
+        parts = {
+            "type": getattr(action.type, "__name__", action.type),
+            "nargs": action.nargs,
+            "default": action.default,
+            "choices": None if action.choices is None else [*action.choices],
+        }
+        shown = [
+            f"{key}={value}"
+            for key, value in parts.items()
+            if value and value != argparse.SUPPRESS
+        ]
+        yield " ".join([name, *shown])
 
 
-def test_signatures_are_those_on_record() -> None:
-    assert recorded().splitlines() == RECORD.read_text("utf-8").splitlines()
+def records() -> dict[str, Iterable[str]]:
+    """Return the lines of each file, by its name."""
+    found: dict[str, Iterable[str]] = {m: signatures(m) for m in MODULES}
+    for name in SOURCES:
+        found[f"rpnb.{name.removesuffix('.py')}"] = read_signatures(name)
+    for command, parser in commands().items():
+        found[f"command-{command}"] = options(parser)
+    return found
+
+
+RECORDS = records()
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_signatures_are_those_on_record(name: str) -> None:
+    recorded = (RECORD / f"{name}.txt").read_text("utf-8").splitlines()
+    assert [*records()[name]] == recorded
+
+
+def test_there_is_no_other_record() -> None:
+    assert {path.stem for path in RECORD.iterdir()} == set(RECORDS)
+
+
+def test_classes_are_named_by_the_shorter_list() -> None:
+    classes = list("ABCDEFG")
+    assert some_of(classes, classes) == "(all)"
+    assert some_of(classes, list("ABCDEF")) == "(all but G)"
+    assert some_of(classes, ["A"]) == "A"
 
 
 if __name__ == "__main__":
-    RECORD.write_text(recorded(), "utf-8")
+    for name, lines in records().items():
+        text = "".join(f"{line}\n" for line in lines)
+        (RECORD / f"{name}.txt").write_text(text, "utf-8")

@@ -1,7 +1,8 @@
 """List conditions of the C++ sources of which the tests have seen one outcome only.
 
 Reads a report of gcovr in JSON, and the sources. A condition is an operand of the `&&`
-and `||` of an `if` or `while`. An outcome has been seen if any instance of a template
+and `||` of an `if` or `while`; those of `?:`, `return a && b`, loops of `for` and
+`switch` are not looked at. An outcome has been seen if any instance of a template
 had it. Left out are assertions, which are statements that throw if the condition holds,
 checks of sanitizers, and lines marked with GCOVR_EXCL_BR_LINE.
 

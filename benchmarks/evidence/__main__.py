@@ -41,8 +41,7 @@ _MOST = 2500
 _LONG = ("wrong", "losses")
 
 
-def main() -> None:
-    """Run, show, or measure costs, depending on the command line."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("action", choices=("run", "show", "cost", "versions"))
     parser.add_argument("--packages", type=Path)
@@ -59,7 +58,12 @@ def main() -> None:
     parser.add_argument("--until", type=clock.fromisoformat, help="end at HH:MM today")
     parser.add_argument("--other", help="interpreter of another version")
     parser.add_argument("--rows", type=int, default=20_000)
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Run, show, or measure costs, depending on the command line."""
+    options = _parser().parse_args()
     if options.action == "show":
         show(read(options.results), options.figures)
     elif options.action == "cost":

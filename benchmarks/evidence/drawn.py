@@ -13,7 +13,7 @@ import numpy as np
 from evidence.packages import Rows, collect
 from rpnb.core.kernels.arrays import IntArray
 
-#: Row at which `checks_change` and `products_change` change.
+#: Row at which the streams NAME_change change.
 CHANGE = 50_000
 
 # Generators of the literature
@@ -157,7 +157,7 @@ HELD_OUT: dict[str, Callable[[int, int], Rows]] = {
     function.__name__: function for function in (sine, stagger, mixed, random_trees)
 }
 
-# Our own; only the last two drift
+# Our own; only the last four drift
 
 
 def checks(rng: np.random.Generator, n: int) -> Rows:
@@ -219,6 +219,20 @@ def products_change(rng: np.random.Generator, n: int) -> Rows:
     return X, y
 
 
+def mixture_change(rng: np.random.Generator, n: int) -> Rows:
+    """Return `mixture`, whose classes rotate after 50,000 rows."""
+    X, y = mixture(rng, n)
+    y[CHANGE:] = (y[CHANGE:] + 1) % 8
+    return X, y
+
+
+def codes_change(rng: np.random.Generator, n: int) -> Rows:
+    """Return `codes`, whose features shift by five places after 50,000 rows."""
+    X, y = codes(rng, n)
+    X[CHANGE:] = np.roll(X[CHANGE:], 5, axis=1)
+    return X, y
+
+
 def _noisy(rng: np.random.Generator, y: IntArray, M: int) -> IntArray:
     return np.where(rng.random(len(y)) < 0.1, rng.integers(0, M, len(y)), y)
 
@@ -234,5 +248,7 @@ LONG: dict[str, Callable[[np.random.Generator, int], Rows]] = {
         waves,
         checks_change,
         products_change,
+        mixture_change,
+        codes_change,
     )
 }

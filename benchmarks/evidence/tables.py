@@ -10,6 +10,7 @@ from evidence.drawn import CHANGE
 from evidence.learners import BATCH, PARTS
 from evidence.measuring import BLOCK
 from evidence.pictures import growth, scatter
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.report.charts.drawing import Drawing
 from rpnb.report.charts.ranks import critical_difference_diagram
 from rpnb.report.charts.svg import standalone
@@ -25,6 +26,8 @@ FIRST = "Pooled"
 _LEAST = 2000
 #: Learners that ignore features: only in the table of errors.
 _REFERENCES = ("NoChange", "Majority")
+#: Rows whose error is compared before and after a change.
+_USUAL = 5000
 _PICTURED = ("Pooled", "LightGBM, all rows", "LightGBM, window", "ARF", "SRP")
 _GROWING = ("random_tree", "hyperplane", "rbf")
 
@@ -124,17 +127,13 @@ def _long(records: Records) -> dict[str, Drawing]:
             losses.append(f"{np.mean([r['log_loss'] for r in found]):.3f}")
         print(f"| {stream} |", " | ".join(cells + losses), "|")
     steady = {s: found for s, found in last.items() if not s.endswith("_change")}
-    for name in names[1:]:
+    for name in names[1:] if steady else ():
         ratios = [found[FIRST] / found[name] for found in steady.values()]
         print(
             f"\nPooled over {name}, last quarter, {len(ratios)} streams: "
             f"{_geometric(ratios):.3f}, at or below on {sum(r <= 1 for r in ratios)}."
         )
-    for stream in last:
-        if stream.endswith("_change"):
-            for name in names:
-                back = [_back(record) for record in _select(records, stream, name)]
-                print(f"\n{stream}, {name}: rows until it is back: {back}")
+    _print_changes(records, names, [s for s in last if s.endswith("_change")])
     return {}
 
 
@@ -187,6 +186,26 @@ def _print_errors(
                     cells[-1] += f" ± {np.std(every, ddof=1):.4f}"
         rows = max(r["of"] for r in records if r["stream"] == stream)
         print(f"| {stream} | {rows:,} |", " | ".join(cells), "|")
+
+
+def _print_changes(
+    records: Records, names: Sequence[str], streams: Sequence[str]
+) -> None:
+    """Print how learners recover from the change: rows for each seed, and errors."""
+    if not streams:
+        return
+    print(f"\n| stream | learner | rows until it is back | error, {_USUAL:,} rows "
+          "before | after the change |")  # fmt: skip
+    print("|---|---|--:|--:|--:|")
+    for stream in streams:
+        for name in names:
+            found = _select(records, stream, name)
+            rows = [_back(record) for record in found]
+            back = ", ".join("—" if n is None else f"{n:,}" for n in rows)
+            blocks = [np.array(r["wrong"]) / BLOCK for r in found]
+            before = _with_spread([_before(each) for each in blocks])
+            after = _with_spread([each[CHANGE // BLOCK :].mean() for each in blocks])
+            print(f"| {stream} | {name} | {back} | {before} | {after} |")
 
 
 def _print_tests(records: Records, names: Sequence[str]) -> Drawing | None:
@@ -373,11 +392,21 @@ def _last_quarter(record: Record) -> float:
     return float(sum(record["wrong"][first:]) / (record["rows"] - first * BLOCK))
 
 
+def _before(errors: FloatArray) -> float:
+    """Return the error of the last rows before the change."""
+    at = CHANGE // BLOCK
+    return float(errors[at - _USUAL // BLOCK : at].mean())
+
+
 def _back(record: Record) -> int | None:
-    """Return the rows after a change until the error is within 10 % of the former."""
-    blocks, at = np.array(record["wrong"]), CHANGE // BLOCK
-    usual = blocks[at - 5 : at].mean()
-    found = np.flatnonzero(blocks[at:] <= 1.1 * usual)
+    """Return the rows after a change until the error is within 10 % of the former.
+
+    Both are means of 5,000 rows: a single block of 1,000 can be low by chance.
+    """
+    errors, width = np.array(record["wrong"]) / BLOCK, _USUAL // BLOCK
+    sums = np.cumsum(np.append(0.0, errors[CHANGE // BLOCK :]))
+    means = (sums[width:] - sums[:-width]) / width
+    found = np.flatnonzero(means <= 1.1 * _before(errors))
     return int(found[0]) * BLOCK if found.size else None
 
 

@@ -24,6 +24,20 @@ void bind_numbers(nb::module_& module) {
   });
   module.def("fill_logs", &fill_logs);
   module.def("fill_exponentials", &fill_exponentials);
+  module.def("fill_circle", [](Vector<const std::int64_t> k, std::int64_t period,
+                               Vector<double> sine, Vector<double> cosine) {
+    if (period < 1 || period > kLongestPeriod) {
+      throw nb::value_error("period must be from 1 to 2^60");
+    }
+    if (sine.size() != k.size() || cosine.size() != k.size()) {
+      throw nb::value_error("sine and cosine must be as long as k");
+    }
+    for (Index i = 0; i < k.size(); ++i) {
+      const CirclePoint point = circle_point(k[i], period);
+      sine[i] = point.sine;
+      cosine[i] = point.cosine;
+    }
+  });
   module.def("log1p", &log1p);
   module.def("power", &pow);
   module.def("hypot", &hypot);

@@ -156,12 +156,12 @@ default="log_sum"
         How many instances the prior mean and variance count as.
     forgetting : float or None, default=None
         Memory W > 1 for streams that drift: each class remembers about its last W
-        learned instances. None forgets nothing.
+        learned instances. None: no forgetting.
     class_prior : "uniform", "frequency", mapping or array-like, default="uniform"
         Prior P(y) of the classes. "frequency" follows the labels seen; an array or a
         mapping from the index of each class to its probability fixes it.
     var_floor : float, default=1e-9
-        Smallest variance that is ever used.
+        Lower bound on every variance.
     scale : "running" or None, default=None
         "running" scales each attribute by the mean and standard deviation of the
         earlier instances; None leaves values as they are, as in the paper.

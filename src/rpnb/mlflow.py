@@ -7,14 +7,16 @@ Examples
 --------
 In a run, and from it:
 
-    import mlflow
-    import rpnb.mlflow
-
-    with mlflow.start_run():
-        model = rpnb.PooledClassifier(random_state=0).fit(X, y)
-        info = rpnb.mlflow.log_model(model, name="model", input_example=X[:3])
-    model = rpnb.mlflow.load_model(info.model_uri)  # can keep learning
-    function = mlflow.pyfunc.load_model(info.model_uri)  # predicts
+>>> import mlflow, rpnb, rpnb.mlflow
+>>> from sklearn.datasets import load_iris
+>>> X, y = load_iris(return_X_y=True)
+>>> with mlflow.start_run():
+...     model = rpnb.PooledClassifier(random_state=0).fit(X, y)
+...     info = rpnb.mlflow.log_model(model, name="model", input_example=X[:3])
+>>> model = rpnb.mlflow.load_model(info.model_uri)       # can keep learning
+>>> function = mlflow.pyfunc.load_model(info.model_uri)  # predicts
+>>> bool((function.predict(X) == model.predict(X)).all())
+True
 """
 
 import platform
@@ -62,6 +64,12 @@ def get_default_pip_requirements() -> list[str]:
     -------
     list of str
         Requirements as pip takes them.
+
+    Examples
+    --------
+    >>> import rpnb.mlflow
+    >>> rpnb.mlflow.get_default_pip_requirements()[:2]
+    ['mlflow-skinny', 'pandas']
     """
     return ["mlflow-skinny", "pandas", f"rpnb=={__version__}"]
 
@@ -99,6 +107,19 @@ def save_model(
         Method that the model calls as a Python function.
     metadata : mapping, optional
         Metadata stored in the model description.
+
+    Examples
+    --------
+    >>> import rpnb, rpnb.mlflow
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = rpnb.PooledClassifier(random_state=0).fit(X, y)
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     rpnb.mlflow.save_model(model, folder, input_example=X[:3])
+    ...     (Path(folder) / "model.rpnb").exists()
+    True
     """
     method = _check_method(model, pyfunc_predict_fn)
     folder = Path(path).absolute()
@@ -175,6 +196,16 @@ def log_model(
     -------
     mlflow.models.model.ModelInfo
         Description of the logged model; pass its `model_uri` to `load_model`.
+
+    Examples
+    --------
+    >>> import rpnb, rpnb.mlflow
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = rpnb.PooledClassifier(random_state=0).fit(X, y)
+    >>> info = rpnb.mlflow.log_model(model, name="iris", input_example=X[:3])
+    >>> info.name, info.signature.inputs.is_tensor_spec()
+    ('iris', True)
     """
     import rpnb.mlflow
 
@@ -202,6 +233,19 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
     -------
     estimator
         The model, which can keep learning.
+
+    Examples
+    --------
+    >>> import rpnb, rpnb.mlflow
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = rpnb.PooledClassifier(random_state=0).fit(X, y)
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     rpnb.mlflow.save_model(model, folder)
+    ...     loaded = rpnb.mlflow.load_model(folder)
+    >>> loaded.partial_fit(X, y).n_samples_seen_
+    300
     """
     folder = Path(_download_artifact_from_uri(str(model_uri), output_path=dst_path))
     flavour = Model.load(str(folder / "MLmodel")).flavors.get(FLAVOR_NAME)

@@ -363,12 +363,12 @@ default="log_sum"
         How many observations the prior mean and variance count as.
     forgetting : float or None, default=None
         Memory W > 1 for streams that drift: each class remembers about its last W
-        learned observations. None forgets nothing.
+        learned observations. None: no forgetting.
     class_prior : "uniform", "frequency" or mapping, default="uniform"
         Prior P(y) of the classes. "frequency" follows the labels seen; a mapping from
         each label to its probability fixes it.
     var_floor : float, default=1e-9
-        Smallest variance that is ever used.
+        Lower bound on every variance.
     temperature : "auto", float or None, default="auto"
         How scores become probabilities, for "log_sum" and "product": "auto" learns it
         online, a number divides them, None stands for the number of members.

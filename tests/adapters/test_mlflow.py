@@ -3,6 +3,7 @@
 `make test-mlflow` runs it, in an environment in which MLflow is installed.
 """
 
+import doctest
 import importlib
 import json
 import subprocess
@@ -132,3 +133,9 @@ def test_refusals_say_what_is_there(tmp_path: Path) -> None:
         flavour.save_model(perceptron, tmp_path / "m")
     function = mlflow.pyfunc.load_model(str(tmp_path / "m"))
     assert isinstance(function.get_raw_model(), PA)
+
+
+def test_the_examples_run() -> None:
+    found = doctest.testmod(flavour)
+    assert found.attempted > 20
+    assert found.failed == 0

@@ -334,14 +334,14 @@ def test_two_names_with_one_number_are_refused(
 ) -> None:
     clash = {"a": 1, "b": 2, "c": 2, "d": 1}
     monkeypatch.setattr(named_features, "feature_number", clash.__getitem__)
-    with pytest.raises(ValueError, match="'b' and 'c' have the same 64-bit number"):
+    with pytest.raises(ValueError, match="'b' and 'c' have the same 64-bit hash"):
         small().learn_one({"a": 1.0, "b": 1.0, "c": 1.0}, 0)
     model = small()
     model.learn_one({"a": 1.0, "b": 2.0}, 0)
     before = snapshot(estimator_of(model))
-    with pytest.raises(ValueError, match="'a' and 'd' have the same 64-bit number"):
+    with pytest.raises(ValueError, match="'a' and 'd' have the same 64-bit hash"):
         model.learn_one({"d": 1.0, "c": 1.0}, 1)
-    with pytest.raises(ValueError, match="'b' and 'c' have the same 64-bit number"):
+    with pytest.raises(ValueError, match="'b' and 'c' have the same 64-bit hash"):
         model.learn_one({"c": 1.0}, 1)
     assert snapshot(estimator_of(model)) == before
     assert model._features is not None

@@ -249,7 +249,7 @@ def test_two_names_with_one_number_are_refused(
     model = small()
     model.learn_one({"a": 1.0, "b": 2.0}, 0)
     before = snapshot(estimator_of(model))
-    with pytest.raises(ValueError, match="'b' and 'c' have the same 64-bit number"):
+    with pytest.raises(ValueError, match="'b' and 'c' have the same 64-bit hash"):
         model.learn_one({"c": 1.0}, 1)
     assert snapshot(estimator_of(model)) == before
 

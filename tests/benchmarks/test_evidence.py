@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from evidence import __main__ as command
 from evidence import drawn, packages
 from evidence.learners import Standardise, learners, neighbours
-from evidence.measuring import measure
+from evidence.measuring import forked, measure
 from evidence.sources import KEEL, sources
 from evidence.tables import show
 
@@ -82,6 +82,25 @@ def test_a_record_names_what_failed(folder: Path) -> None:
         loss -= np.log(counts[label] / counts.sum())
         counts[label] += 1
     assert_allclose(majority["log_loss"], loss / len(y))
+
+
+def test_memory_that_the_parent_has_freed_is_no_learners_memory() -> None:
+    kept: list[Any] = []
+
+    def make(p: int, M: int, seed: int) -> Any:
+        def step(X: Any, y: Any) -> Any:
+            kept.extend(np.ones(8000) for _ in range(600))  # 38 MB
+            return y, None
+
+        return step
+
+    freed = [np.ones(8000) for _ in range(1000)]
+    last = np.ones(8000)  # the heap ends with it, so `freed` stays in the heap
+    del freed
+    rows = np.zeros((1000, 1)), np.arange(1000) % 2
+    record = forked(measure, make, *rows, 0, 1.0)
+    assert last.all()
+    assert 36.0 < record["megabytes"] < 60.0
 
 
 def test_stopped_runs_are_recorded_and_run_again_with_more_minutes(
@@ -166,14 +185,21 @@ def test_autocorrelated_labels_and_changes_are_shown(
     records = [
         _record("runs", "b", "Pooled", [110] * 5),
         _record("runs", "b", "NoChange", [100] * 5),
-        _record("long", "s_change", "Pooled", [100] * 50 + [400, 300, 109, 100]),
+        _record(
+            *("long", "s_change", "Pooled"),
+            [100] * 50 + [400, 300, 109, 140, 100, 105, 105, 96],
+        ),
+        _record("long", "s_change", "LightGBM, all rows", [100] * 50 + [109] * 4),
         _record("long", "steady", "Pooled", [400, 400, 400, 100]),
+        _record("long", "steady", "LightGBM, all rows", [400, 400, 400, 200]),
     ]
     show(records, None)
     out = capsys.readouterr().out
     assert "- b (5,000 rows): +0.0100 ± 0.0065" in out
-    assert "s_change, Pooled: rows until it is back: [2000]" in out
-    assert "| steady | 0.1000 | 0.500 |" in out
+    # A single good block is not enough: the mean of five counts.
+    assert "| s_change | Pooled | 3,000 | 0.1000 | 0.1694 |" in out
+    assert "| s_change | LightGBM, all rows | — | 0.1000 | 0.1090 |" in out
+    assert "| steady | 0.1000 | 0.2000 | 0.500 | 0.500 |" in out
 
 
 def test_rows_are_standardised_by_those_so_far() -> None:

@@ -59,7 +59,8 @@ def test_tables_have_means_over_seeds(
         for seed, value in enumerate((0.25, 0.5))
     ]
     results.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    imbalanced.show(argparse.Namespace(results=results))
+    imbalanced.show(argparse.Namespace(results=results, each=True))
     said = capsys.readouterr().out
     assert said.count("0.375") == 2 * len(imbalanced.METRICS)
+    assert "| letter A | 9, 9 | 0.25, 0.50 |" in said
     assert "letter A (9)" in said

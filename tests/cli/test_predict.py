@@ -2,7 +2,9 @@
 
 import csv
 import json
+import os
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +52,7 @@ def expected(folder: Path) -> tuple[Any, Any, Any]:
     # The mean of the training stays as it is: a row's prediction depends on it alone.
     X["b"] = X["b"].fillna(train["b"].mean())
     model = GaussianNB.load(folder / "m.rpnb")
-    rows = X.to_numpy(np.float64)
+    rows = X.astype(float).rename(columns={"word": "word (code)"})
     return model.predict(rows), model.predict_proba(rows), model.classes_
 
 
@@ -179,6 +181,31 @@ def test_every_output_format_has_the_same_rows(ending: str, folder: Path) -> Non
     assert list(frame.columns) == ["row", "prediction", *names]
     assert frame["prediction"].tolist() == labels.tolist()
     np.testing.assert_allclose(frame[names].to_numpy(), P, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="named pipes")
+@pytest.mark.parametrize("limit", [1, 2**24])
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_a_pipe_gets_the_bytes_of_the_file(
+    ending: str,
+    limit: int,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rpnb.cli.run.outputs._IN_MEMORY", limit)
+    file, pipe, received = (tmp_path / f"{name}.{ending}" for name in "abc")
+    os.mkfifo(pipe)
+    reader = threading.Thread(
+        target=lambda: received.write_bytes(pipe.read_bytes()), daemon=True
+    )
+    reader.start()
+    words = ["predict", str(folder / "new.csv"), "--load", str(folder / "m.rpnb")]
+    for out in (file, pipe):
+        assert main([*words, "--output", str(out), "--quiet"]) == 0
+    reader.join(20)
+    assert pipe.is_fifo()
+    assert received.read_bytes() == file.read_bytes()
 
 
 @pytest.mark.parametrize(

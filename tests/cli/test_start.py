@@ -4,6 +4,7 @@ import argparse
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
@@ -28,6 +29,24 @@ def test_the_version_and_all_help_import_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "heavy: []"
+
+
+@pytest.mark.parametrize("command", ["run", "fit"])
+def test_learning_a_file_imports_no_pipelines(command: str, tmp_path: Path) -> None:
+    data = tmp_path / "rows.csv"
+    data.write_text("x,y\n" + "1,a\n2,b\n" * 9)
+    words = [command, str(data), "--target", "y", "--quiet"]
+    words += ["--save", str(tmp_path / "model")] if command == "fit" else []
+    code = (
+        "import sys; from rpnb.cli import main\n"
+        f"assert main({words}) == 0\n"
+        "slow = 'sklearn.pipeline', 'sklearn.preprocessing'\n"
+        "print('slow:', [m for m in slow if m in sys.modules])"
+    )
+    done = subprocess.run(  # noqa: S603 - our own code
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "slow: []"
 
 
 def test_formats_and_metrics_of_the_options_are_those_of_the_package() -> None:

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import warnings
 from collections.abc import Callable
 from io import BytesIO
 from itertools import pairwise
@@ -19,7 +20,9 @@ from sklearn.base import clone
 
 from estimators.saving.crafting import array_in, npy, put_together, taken_apart
 from rpnb import PooledClassifier, RPNBClassifier, load
+from rpnb.baselines import PA
 from rpnb.drift import DriftAware
+from rpnb.estimators.checks.texts import TextColumnWarning
 from rpnb.estimators.protocol import saved_model
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.evaluate import prequential
@@ -87,6 +90,78 @@ def test_words_of_a_text_are_learned() -> None:
     predicted = pooled().predict_then_learn(X, y)
     assert np.mean(predicted[-200:] != y[-200:]) < 0.2
     assert min(np.mean(y), 1 - np.mean(y)) > 0.3  # guessing is no way
+
+
+def kinds_of(column: list[Any]) -> Any:
+    model = pooled().fit(pd.DataFrame({"c": column, "x": range(len(column))}), Y4)
+    return None if model._columns is None else model._columns.kinds[0]
+
+
+LONG = "this is a long text"
+Y4 = [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (["ok", LONG, LONG, LONG], "text"),
+        ([None, "ok", LONG, LONG], "text"),
+        ([LONG, "ok", "ok", LONG], "category"),
+        ([LONG, "ok", "no", "ok"], "category"),
+    ],
+)
+def test_most_values_decide_what_is_text(column: list[Any], kind: str) -> None:
+    assert kinds_of(column) == kind
+
+
+LOOKS: dict[str, tuple[list[str], str]] = {
+    "unit": ([f"{i / 7:.1f} kg" for i in range(99)], r"str\.removesuffix\(' kg'\)"),
+    "comma": ([f"{i},5" for i in range(99)], r"str\.replace\(',', '\.'\)"),
+    "missing": (
+        [f"-{i}.5" if i % 9 else "-" for i in range(99)],
+        r"use pandas\.to_numeric\(X\['c'\], errors='coerce'\)",
+    ),
+    "none": ([str(i) if i % 3 else "none" for i in range(99)], "numbers, such as '1'"),
+    "dates": (
+        [f"2024-01-{1 + i % 28:02d}" for i in range(99)],
+        r"use pandas\.to_datetime\(X\['c'\]\)",
+    ),
+    "times": ([f"2024-01-31T{i % 24:02d}:00:00Z" for i in range(99)], "dates, such as"),
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+@pytest.mark.parametrize("way", ["fit", "partial_fit", "predict_then_learn"])
+def test_text_that_looks_like_numbers_or_dates_is_pointed_out_once(
+    name: str, way: str
+) -> None:
+    texts, message = LOOKS[name]
+    X, y = pd.DataFrame({"c": texts}), [0, 1, 2] * 33
+    model, said = pooled(), f"column 'c' is learned as text or .*{message}"
+    with pytest.warns(TextColumnWarning, match=said) as found:
+        getattr(model, way)(X, y)
+    assert len(found) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(X, y)
+        pooled(categorical_features=["c"]).fit(X, y)
+        short = pooled().fit(X.head(1), y[:1])
+    assert short.predict(X).shape == (99,)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"0{i}" for i in range(1000, 1099)],
+        [f"{i}{'abcde'[i % 5]}" for i in range(99)],
+        [f"shop {i}" for i in range(99)],
+        [str(i % 9) for i in range(99)],
+        [str(i) for i in range(99)],
+        [f"{i % 3}-door" for i in range(99)],
+    ],
+)
+def test_categories_with_digits_are_left_alone(texts: list[str]) -> None:
+    pooled().fit(pd.DataFrame({"c": texts}), [0, 1, 2] * 33)
 
 
 def test_times_of_the_day_are_learned() -> None:
@@ -508,6 +583,9 @@ def test_wrappers_and_merging_refuse_categories(fitted: PooledClassifier) -> Non
     for wrapped in (
         DriftAware(named),
         make_stream_pipeline(RunningScaler(), pooled()).set_params(learner=named),
+        DriftAware(
+            make_stream_pipeline(RunningScaler(), PA(), categorical_features=[0])
+        ),
     ):
         with pytest.raises(ValueError, match="numbers only"):
             wrapped.partial_fit(X, y)

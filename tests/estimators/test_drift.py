@@ -585,3 +585,47 @@ def test_a_row_of_an_unknown_class_is_an_error_whatever_its_label_says() -> None
     errors = list(drift_state.prediction_errors(known, y, np.array([1, 1, 0, 1])))
     assert errors == [True, False, False, True]
     assert known.all()
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_missing_values_pass_where_the_learner_takes_them(
+    scaled: bool, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    learner: Any = rpnb.PooledClassifier(random_state=0)
+    if scaled:
+        learner = make_stream_pipeline(RunningScaler(), learner)
+    model = DriftAware(learner, detector="eddm", warm=20)
+    whole = model.predict_then_learn(X, y, classes=[0, 1])
+    parts = clone(model)
+    again = [
+        parts.predict_then_learn(X[i : i + 37], y[i : i + 37], classes=[0, 1])
+        for i in range(0, 300, 37)
+    ]
+    assert_array_equal(np.concatenate(again), whole)
+    model.save(tmp_path / "m.rpnb")
+    assert_array_equal(rpnb.load(tmp_path / "m.rpnb").predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="contains NaN"):
+        DriftAware(baselines.AROW()).fit(X, y)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_columns_without_numbers_are_refused_with_a_remedy_that_works(
+    scaled: bool,
+) -> None:
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "b": list("uvuv")})
+    learner: Any = rpnb.PooledClassifier(random_state=0)
+    alone = "PooledClassifier"
+    if scaled:
+        learner = make_stream_pipeline(RunningScaler(), learner)
+        alone = "StreamPipeline"
+    message = f"'b' holds text.*{alone} without DriftAware learns such columns"
+    with pytest.raises(ValueError, match=message):
+        DriftAware(learner).fit(X, [0, 1, 0, 1])
+    assert learner.fit(X, [0, 1, 0, 1]).predict(X).shape == (4,)
+    with pytest.raises(ValueError, match=r"make_stream_pipeline.* without DriftAware"):
+        DriftAware(baselines.AROW()).fit(X, [0, 1, 0, 1])

@@ -261,7 +261,7 @@ def test_every_learner_learns_blocks_or_says_why_not(name: str) -> None:
         "OnlineBayes": "roots learned from parts of a mini-batch do not add up",
         "NoChange": "predicts the class of the row before",
     }
-    reason = reasons.get(name, "from parts of a mini-batch does not add up")
+    reason = reasons.get(name, "cannot be summed over parts of a mini-batch")
     assert reason in message
 
 

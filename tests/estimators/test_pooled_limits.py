@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pooled_limits import blobs, odd_columns, one_feature, words
+from pooled_memory import size_of_model
 from rpnb import PooledClassifier
-from rpnb.core.pooled.model import size_of_model
 from rpnb.preprocessing import RunningScaler, make_stream_pipeline
 
 

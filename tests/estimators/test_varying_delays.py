@@ -42,11 +42,16 @@ def begun(members: Any = "all", **options: Any) -> PooledClassifier:
     return model
 
 
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 7.3, 1: 0.37}])
 @pytest.mark.parametrize("delay", [1, 2, 5, 8])
-def test_equal_delays_give_the_bits_of_a_constant_delay(delay: int) -> None:
+def test_equal_delays_give_the_bits_of_a_constant_delay(
+    delay: int, class_weight: Any
+) -> None:
     # Members behind learn row by row up to a delay of 8; beyond, they lag by up to 63
     # rows more.
-    constant, varying = begun(delay=delay), begun(delay=delay, delays="varying")
+    weights = {"class_weight": class_weight}
+    constant = begun(delay=delay, **weights)
+    varying = begun(delay=delay, delays="varying", **weights)
     waiting: deque[tuple[int, int]] = deque()
     for t in range(len(Y)):
         row = X[t : t + 1]
@@ -60,7 +65,7 @@ def test_equal_delays_give_the_bits_of_a_constant_delay(delay: int) -> None:
     assert_array_equal(constant.predict_next_proba(X), varying.predict_next_proba(X))
     assert constant.weights_ == varying.weights_
     assert constant.member_errors_ == varying.member_errors_
-    told = begun().partial_fit(X[: len(Y) - delay], Y[: len(Y) - delay])
+    told = begun(**weights).partial_fit(X[: len(Y) - delay], Y[: len(Y) - delay])
     if delay > 1:  # the negative control
         assert told.weights_ != varying.weights_
 
@@ -219,14 +224,23 @@ def test_what_is_wrong_is_said_and_changes_nothing() -> None:
         model.learn_later([1], Y[:1], sample_weight=[0.0])
     with pytest.raises(TypeError, match="dense"):
         model.predict_later(csr_matrix(X))
-    with pytest.raises(ValueError, match="delays='varying'"):
-        begun(FEW).predict_later(X)
     with pytest.raises(ValueError, match="delays must be one of"):
         PooledClassifier(delays=cast(Any, "some")).fit(X, Y)
     with pytest.raises(ValueError, match="can be merged"):
         model.merge(other)
     model.learn_later([], [])
     assert snapshot(model) == snapshot(other)
+
+
+@pytest.mark.parametrize("method", ["predict_later", "learn_later"])
+def test_only_a_pool_with_varying_delays_has_the_methods(method: str) -> None:
+    model = begun(FEW)
+    assert not hasattr(model, method)
+    with pytest.raises(AttributeError, match=f"no attribute '{method}'") as refused:
+        getattr(model, method)
+    expected = f"{method} needs delays='varying', got delays='constant'"
+    assert str(refused.value.__cause__) == expected
+    assert hasattr(model.set_params(delays="varying"), method)
 
 
 def test_fit_forgets_the_rows_that_wait() -> None:

@@ -4,6 +4,7 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from oracles.asking import asked_rows
 from rpnb import PooledClassifier
 from rpnb.baselines import PA, GaussianNB
 from rpnb.evaluate import estimate_error, prequential
+from rpnb.evaluate.drivers.asked_labels import AskingDriver
 
 FEW = ["binned_bayes", "neighbours", "transitions"]
 
@@ -90,6 +92,32 @@ def test_metrics_of_probabilities_are_those_of_all_rows() -> None:
             model.partial_fit(row, y[t : t + 1])
     found = prequential(before, X[20:], y[20:], budget=0.2, metrics=["log_loss"])
     assert_allclose(found["GaussianNB"].last("log_loss"), np.mean(losses))
+
+
+def test_rows_whose_labels_never_arrive_are_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept: list[int] = []
+    predict = AskingDriver.predict
+
+    def counted(self: AskingDriver, block: Any) -> Any:
+        kept.append(len(self._asked))
+        return predict(self, block)
+
+    X, y = blobs(5, n=600)
+    delays = np.where(np.arange(600) % 2, np.inf, 20.0)
+    options: dict[str, Any] = {"delay": delays, "references": False}
+    whole = prequential(GaussianNB(), X, y, budget=0.5, **options)
+    monkeypatch.setattr(AskingDriver, "predict", counted)
+    chunks = [
+        (X[i : i + 10], y[i : i + 10], delays[i : i + 10]) for i in range(0, 600, 10)
+    ]
+    frames = [(pd.DataFrame(x).assign(late=d), labels) for x, labels, d in chunks]
+    options["delay"] = "late"
+    parts = prequential(GaussianNB(), frames, budget=0.5, every=600, **options)
+    assert len(kept) >= 60
+    assert 0 < max(kept) <= 40
+    assert parts["GaussianNB"].asked == whole["GaussianNB"].asked
 
 
 def test_a_budget_must_be_a_share() -> None:

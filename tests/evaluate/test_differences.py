@@ -76,7 +76,8 @@ def test_sums_do_not_depend_on_the_calls() -> None:
     assert found[0] == found[1] == found[2]
 
 
-def test_equal_learners_are_hardly_ever_found_to_differ() -> None:
+@pytest.mark.parametrize("loss", ["error", "log_loss"])
+def test_equal_learners_are_hardly_ever_found_to_differ(loss: Loss) -> None:
     """At most 5 % of streams may ever cross, checked after every 20 rows."""
     rng = np.random.default_rng(2)
     crossed = 0
@@ -86,7 +87,11 @@ def test_equal_learners_are_hardly_ever_found_to_differ() -> None:
         rate = np.where(np.arange(600) < 300, p, 1.0 - p) if k % 3 == 0 else p
         A, B = rng.random((2, 600)) < rate
         both = rng.random(600) < 0.5
-        found = tracked(np.array([A, np.where(both, A, B)], np.float64), every=20)
+        losses = np.array([A, np.where(both, A, B)], np.float64)
+        if loss == "log_loss":
+            # Right with a probability near 1, or wrong with one near 0: heavy tails.
+            losses = np.where(losses > 0.0, 1.5, 0.1) * rng.exponential(size=(2, 600))
+        found = tracked(losses, loss=loss, every=20)
         crossed += bool(np.any((found.low > 0.0) | (found.high < 0.0)))
     assert crossed <= 0.05 * 2000
 

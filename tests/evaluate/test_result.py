@@ -109,7 +109,16 @@ def test_size_is_that_of_the_model_after_learning(result: Any) -> None:
         ({"models": {}}, ValueError, "models must hold at least one learner"),
         ({"models": {"same as last": small()}}, ValueError, "must not be named"),
         ({"models": {1: small()}}, TypeError, "models must be named by text, got 1"),
-        ({"models": RPNBClassifier}, TypeError, r"make one with RPNBClassifier\(\)"),
+        (
+            {"models": RPNBClassifier},
+            TypeError,
+            r"^RPNBClassifier must be a learner, .* make one with RPNBClassifier\(\)",
+        ),
+        (
+            {"models": [RPNBClassifier]},
+            TypeError,
+            r"^RPNBClassifier must be a learner, .* make one with RPNBClassifier\(\)",
+        ),
         ({"models": LogisticRegression()}, TypeError, "scikit-learn with partial"),
         ({"models": SGDRegressor()}, TypeError, "must be a classifier"),
         ({"models": MiniBatchKMeans()}, TypeError, "must be a classifier"),

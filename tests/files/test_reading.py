@@ -457,7 +457,7 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
         ReadOptions(target="y"),
         "row 2: an unmatched quotation mark",
     ),
-    ("r.bin", "x,y\nu,a\x00\n", ReadOptions(target="y"), "the format is not known"),
+    ("r.bin", "x,y\nu,a\x00\n", ReadOptions(target="y"), "cannot tell the format"),
     ("r.csv", "x,y\n1,0.5\n", ReadOptions(target="y"), "predicts classes, not"),
     ("r.csv", "y\np\nq\n", ReadOptions(target="y"), "and at least one feature"),
 ]

@@ -5,12 +5,16 @@ import io
 import pickle
 from pathlib import Path
 
+import numpy as np
+import pandas  # type: ignore[import-untyped]
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 import rpnb
 from learners import content, names, new, stream_for
+from rpnb import PooledClassifier
+from rpnb.estimators.protocol import go_back, snapshot
 from rpnb.estimators.saving.files import ModelFileError
 
 
@@ -59,3 +63,29 @@ def test_a_class_refuses_the_file_of_another(name: str) -> None:
     other = type(new("PA" if name == "NoChange" else "NoChange"))
     with pytest.raises(ModelFileError, match="load it with"):
         other.load(file)
+
+
+@pytest.mark.parametrize("refused", ["learned", "waiting", "asked"])
+def test_a_model_goes_back_to_its_snapshot(refused: str) -> None:
+    X, y = stream_for("Pooled", 200)
+    words = pandas.DataFrame({"x": X[:, 0], "word": np.array(["a", "b", "c"])[y]})
+    model = PooledClassifier(
+        ["binned_bayes"],
+        class_weight="balanced",
+        delays="varying",
+        random_state=0,
+    ).partial_fit(words[:60], y[:60])
+    _, ids = model.predict_later(words[60:70])
+    model.ask(words[60:70])
+    before, held = content(model), snapshot(model)
+    if refused == "learned":
+        model.partial_fit(words[100:], y[100:])
+        model.predict_then_learn(words[:9], y[:9])
+    elif refused == "waiting":
+        model.predict_later(words[70:80])
+        model.learn_later(ids[::2], y[60:70:2])
+    else:
+        model.ask(words[70:100])
+    assert content(model) != before
+    go_back(model, held)
+    assert content(model) == before

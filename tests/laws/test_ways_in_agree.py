@@ -96,6 +96,9 @@ def cases() -> list[Any]:
         if weights or name in ("PA", "OnlineBagging"):
             add(name, "scaled", partial(scaled, name, **weights), weights)
             add(name, "drift", partial(watched, name, **weights), weights)
+        if weights and name in ("PA", "RPNB", "Pooled", "GaussianNB"):
+            both = partial(watched_and_scaled, name, **weights)
+            add(name, "drift of scaled", both, weights)
     return [pytest.param(*case, id=word) for word, case in found.items()]
 
 
@@ -105,6 +108,10 @@ def scaled(name: str, **parameters: Any) -> Any:
 
 def watched(name: str, **parameters: Any) -> Any:
     return DriftAware(new(name, **parameters), detector="ddm", warm=20)
+
+
+def watched_and_scaled(name: str, **parameters: Any) -> Any:
+    return DriftAware(scaled(name, **parameters), detector="ddm", warm=20)
 
 
 every_case = pytest.mark.parametrize(("name", "make"), cases())

@@ -30,7 +30,8 @@ def asked_rows(
         if row < 10 or budget == 1.0:
             p = 1.0
         elif balance <= -10.0:
-            p = 0.0
+            odds = 0.25 * share * budget
+            p = odds / (1.0 - budget + odds)
         else:
             rate = balance / 10.0
             rate = 0.25 if rate < 0.25 else 4.0 if rate > 4.0 else rate

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import exp, inf, log, log2, nan, pi, sqrt
 
-from rpnb._core.numbers import erfc  # sums of its shares are compared with a bound
+from oracles.elementary import erfc
 from rpnb.core.trees import (
     DENSITY_LOG,
     LEAF_ADAPTIVE,

@@ -81,6 +81,24 @@ def test_significant_differences_are_reported_as_in_the_command(
     )
 
 
+def test_differences_in_both_losses_are_in_a_table(
+    page: str, evaluation: Evaluation
+) -> None:
+    text = unescape(section(page, "differences"))
+    losses = evaluation.log_losses()
+    assert len(losses) > 1
+    assert "PA" not in losses  # it has no probabilities
+    found = evaluation.compare_with_best(losses, loss="log_loss")
+    best = min(losses, key=lambda name: losses[name])
+    assert {each.second for each in found} == {*losses} - {best}
+    for each in found:
+        assert each.first == best
+        assert each.loss == "log_loss"
+        assert f"{each.first} − {each.second}" in text
+        for end in (each.mean[-1], each.low[-1], each.high[-1]):
+            assert f"{end:+.4f}" in text
+
+
 def test_the_report_depends_on_no_name() -> None:
     models = learners()
     names = list(models)

@@ -114,6 +114,14 @@ def test_the_error_is_estimated_from_the_labels_of_chosen_rows(
         assert done["labels"] == len(there)
         assert done["error"] == expected.error
         assert done["standard_error"] == expected.standard_error
+        scores = httpx.get(f"{server.address}/v1/models/m/scores").json()
+        asked = scores["unlabelled"]["asked"]
+        assert asked == {
+            "offered": len(ROWS),
+            "drawn": len(there),
+            "open": 0,
+            **{key: done[key] for key in ("labels", "error", "standard_error")},
+        }
         # The error of all labelled rows is another figure.
         assert client.model("m")["error"] != expected.error
         client.forget("m", [found["ids"][i] for i in there])

@@ -6,6 +6,8 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 
 from rpnb.client import Client, ServeError
-from rpnb.evaluate.differences import DifferenceTracker, Loss
+from rpnb.evaluate.differences import DifferenceTracker, Loss, difference_of
 from rpnb.serve import guesses
 from rpnb.serve.backtest import backtest
 from rpnb.serve.comparison import Comparison
@@ -21,6 +23,7 @@ from rpnb.serve.log import open_log
 from rpnb.serve.maintenance import check
 from rpnb.serve.model_rows import stored_models
 from rpnb.serve.restoring import replay_from_base
+from rpnb.serve.shadows import Shadow
 from rpnb.serve.snapshots import delete_events
 from rpnb.serve.specs import ModelSpec
 from serve.process import ServerProcess, run_command, wait_until
@@ -252,6 +255,41 @@ def test_versions_are_states_as_of_an_event(start: Start) -> None:
     all_sound(server)
 
 
+def test_a_bystander_of_a_promotion_is_compared_with_the_new_champion_only(
+    client: Client,
+) -> None:
+    client.create("bystander", "MajorityClass", features=4)
+    life = Life(client, "bystander", 5)
+    for name in ("good", "twin"):
+        client.challenge("bystander", name, "GaussianNB")
+    life.go_on(20)
+    before = caught_up(client, "bystander")
+    assert [each["difference"]["mean"] < -0.2 for each in before["challengers"]]
+    # These are predicted by the first learner, and labelled later.
+    X, y = clusters(40, seed=9)
+    ids = [f"late-{i}" for i in range(40)]
+    client.predict("bystander", X, remember=True, ids=ids)
+    life.waiting += zip(ids, y, strict=True)
+    client.promote("bystander", "good")
+    life.go_on(12)
+    found = {
+        each["name"]: each for each in caught_up(client, "bystander")["challengers"]
+    }
+    for loss in ("difference", "log_loss_difference"):
+        twin = found["twin"][loss]
+        assert 0 < twin["rows"] <= 12 * 12
+        assert (twin["mean"], twin["better"]) == (0.0, None)
+    assert found["first"]["difference"]["mean"] > 0.1
+    client.roll_back("bystander")
+    life.go_on(12)
+    found = {
+        each["name"]: each for each in caught_up(client, "bystander")["challengers"]
+    }
+    good, twin = found["good"]["difference"], found["twin"]["difference"]
+    assert good["rows"] > 0
+    assert good == twin
+
+
 @pytest.mark.parametrize("begins_now", [True, False])
 def test_challengers_have_caught_up_with_one_that_has_learned_nothing_since(
     client: Client, begins_now: bool
@@ -276,6 +314,45 @@ def test_challengers_have_caught_up_with_one_that_has_learned_nothing_since(
 
     wait_until(done, "the first learner has caught up")
     assert client.promote(name, "first")["promoted"]
+
+
+def test_one_that_waits_for_answers_in_the_log_has_not_caught_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is ready to be promoted, but it was not compared on the last rows."""
+    monkeypatch.setattr(Shadow, "_run", lambda self: None)
+    served: Any = SimpleNamespace(applied=6)
+    contender: Any = SimpleNamespace(number=1)
+    shadow = Shadow(tmp_path, served, contender, lambda *_: None, (1, 1.0))
+    shadow.model = SimpleNamespace(applied=4)  # type: ignore[assignment]
+    shadow.settle(4)
+    assert (shadow.ready, shadow.caught_up) == (True, False)
+    shadow.settle(6)
+    assert (shadow.ready, shadow.caught_up) == (False, False)
+    shadow.model.applied = 6  # type: ignore[union-attr]
+    assert (shadow.ready, shadow.caught_up) == (True, True)
+
+
+def test_the_intervals_of_all_challengers_hold_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Shadow, "_run", lambda self: None)
+    contender, nobody = SimpleNamespace(number=1), SimpleNamespace(applied=0)
+    about: Any = tmp_path, nobody, contender, lambda *_: None, (1, 1.0), 4
+    shadow = Shadow(*about)
+    comparison = Comparison()
+    rng = np.random.default_rng(0)
+    losses = rng.random((2, 3000)) < [[0.2], [0.3]]
+    comparison.error.add(*losses.astype(np.float64))
+    shadow.model = SimpleNamespace(comparison=comparison)  # type: ignore[assignment]
+    alone = difference_of(
+        ("a", "b"), "error", (*losses.astype(np.float64),), 1.0 - 0.05 / 8
+    )
+    found = shadow.differences()["error"]
+    assert found["confidence"] == 0.95
+    assert [found[end] for end in ("low", "high")] == pytest.approx(
+        [alone.low[-1], alone.high[-1]]
+    )
 
 
 def test_what_is_forgotten_is_forgotten_by_all(start: Start) -> None:

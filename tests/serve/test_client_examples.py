@@ -90,10 +90,32 @@ def test_the_asynchronous_example_runs(
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("name", clients.__all__)
-def test_every_class_has_an_example_that_runs(name: str) -> None:
-    text = inspect.getdoc(getattr(clients, name)) or ""
+def classes_and_properties() -> list[tuple[str, Any]]:
+    """Return everything that `rpnb.client` documents, except methods."""
+    found = [(name, getattr(clients, name)) for name in clients.__all__]
+    return found + [
+        (f"{name}.{key}", value)
+        for name, each in found
+        for key, value in vars(each).items()
+        if isinstance(value, property)
+    ]
+
+
+@pytest.mark.parametrize(("name", "documented"), classes_and_properties())
+def test_every_class_and_property_has_an_example_that_runs(
+    name: str, documented: Any, server: ServerProcess, names: dict[str, Any]
+) -> None:
+    text = inspect.getdoc(documented) or ""
     assert "\nExamples\n" in text
-    example = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
-    assert bool(example.examples) == ("Client" not in name)
-    assert doctest.DocTestRunner().run(example).failed == 0
+    names["address"] = server.address
+    example = doctest.DocTestParser().get_doctest(text, names, name, None, None)
+    assert example.examples
+    if name == "AsyncClient":
+
+        async def run() -> None:
+            for each in example.examples:
+                assert await printed(each.source, names) == each.want, each.source
+
+        asyncio.run(run())
+    else:
+        assert doctest.DocTestRunner().run(example).failed == 0

@@ -79,7 +79,8 @@ def test_what_is_known_before_labels_come_is_shown_and_watched(
         for name in re.findall(r"rpnb_\w+", target["expr"])
     }
     early = {name for name in exported if name.startswith("rpnb_model_waiting_")}
-    early |= {"rpnb_model_input_moved", "rpnb_model_mix_share"}
+    early |= {"rpnb_model_input_moved", "rpnb_model_predicted_moved"}
+    early |= {"rpnb_model_mix_share"}
     assert early <= shown
     alerts = " ".join(each for what, each in expressions() if what.startswith("Rpnb"))
     for figure in ("low", "outside", "alarms"):

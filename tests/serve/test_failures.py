@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from rpnb.client import Client, ServeError
-from rpnb.serve.maintenance import replayed_state
 from rpnb.serve.restoring import same_state
 from serve.process import ServerProcess, wait_until
+from serve.replays import replayed_state
 from serve.streams import clusters
 
 Start = Callable[..., ServerProcess]

@@ -216,6 +216,66 @@ def test_an_error_of_the_client_does_not_end_the_reading(
     assert assigned == [[confluent_kafka.OFFSET_BEGINNING]] * 3
 
 
+def test_missing_topics_and_repeated_messages_are_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A topic that was created again begins with offsets that were read before."""
+    message = SimpleNamespace(
+        error=lambda: None,
+        topic=lambda: "stream",
+        partition=lambda: 0,
+        offset=lambda: 0,
+        value=lambda: b"{}",
+    )
+    given = [[message], []]
+
+    class Consumer:
+        def __init__(self, *_given: Any, **_settings: Any) -> None:
+            pass
+
+        def list_topics(self, **_given: Any) -> Any:
+            topic = SimpleNamespace(error=None, partitions=[0])
+            return SimpleNamespace(topics={"stream": topic})
+
+        def assign(self, _partitions: list[Any]) -> None:
+            pass
+
+        def consume(self, *_given: Any) -> list[Any]:
+            time.sleep(0.01)
+            return given.pop(0) if given else []
+
+        def get_watermark_offsets(self, *_given: Any, **_how: Any) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
+
+    async def repeated(_command: Any) -> dict[str, bool]:
+        return {"repeated": True}
+
+    async def main() -> None:
+        source.start(asyncio.get_running_loop())
+        await asyncio.to_thread(wait_until, lambda: not given, "it has read")
+        await asyncio.to_thread(source.stop)
+
+    writer: Any = SimpleNamespace(submit=repeated)
+    topics = KafkaOptions("nowhere", {"stream": "rows", "later": "rows"}, {})
+    source = KafkaSource(topics, tmp_path, writer)
+    monkeypatch.setattr(confluent_kafka, "Consumer", Consumer)
+    with caplog.at_level("WARNING", "rpnb.serve"):
+        asyncio.run(main())
+    found = {each.getMessage(): vars(each) for each in caplog.records}
+    assert found["topic not found"]["topic"] == "later"
+    assert found["messages were read before"]["offset"] == 0
+    counts = {
+        sample.labels["topic"]: sample.value
+        for family in source.collect()
+        for sample in family.samples
+        if sample.name == "rpnb_kafka_repeated_total"
+    }
+    assert counts == {"stream": 1, "later": 0}
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

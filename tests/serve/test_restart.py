@@ -13,9 +13,9 @@ import pytest
 from rpnb.client import Client, ServeError
 from rpnb.estimators.registry import learners
 from rpnb.serve.log import SCHEMA_VERSION
-from rpnb.serve.maintenance import replayed_state
 from rpnb.serve.restoring import same_state
 from serve.process import ServerProcess, run_command
+from serve.replays import replayed_state
 from serve.streams import clusters
 from serve.test_refused_labels import SMALL
 

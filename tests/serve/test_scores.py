@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpnb.serve.scores import WINDOW, DriftDetector, Scores
+from rpnb.estimators.drift.detectors import make_detector
+from rpnb.serve.scores import WINDOW, Scores
 
 LABELS = st.sampled_from(["a", "b", "c"])
 ROWS = st.lists(
@@ -106,36 +108,61 @@ def test_classes_of_the_matrix_are_the_most_frequent_by_value() -> None:
     assert [line[i] for i, line in enumerate(matrix["counts"])] == matrix["scored"]
 
 
+def alarms(wrong: Iterable[bool]) -> list[int]:
+    """Rows at which the service raises an alarm, counted from 0."""
+    scores, before, found = Scores(), 0, []
+    for i, each in enumerate(wrong):
+        scores.add(["a"], ["ab"[each]], None, 0.0)
+        if scores.raised > before:
+            before = scores.raised
+            found.append(i)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_alarms_are_those_of_drift_aware_unless_all_was_right(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    # The rate changes where the first 30 predictions end, and later.
+    rates = rng.random(6) * rng.random(6)
+    wrong = rng.random(630) < np.repeat(rates, [30, 30, 90, 120, 180, 180])
+    wrong[0] = True
+    found = alarms(wrong.tolist())
+    detector = make_detector("ddm")
+    start = 0
+    for i, each in enumerate(wrong.tolist()):
+        detector.update(each)
+        if detector.drift_detected and not wrong[start:i].any():
+            return  # the departure: one error after none
+        assert bool(detector.drift_detected) == (i in found)
+        if detector.drift_detected:
+            start = i + 1
+
+
 def test_a_single_mistake_is_no_drift() -> None:
-    detector = DriftDetector()
-    for run in (100, 40, 200, 60):
-        assert not any(detector.add(False) for _ in range(run))
-        assert not detector.add(True)
-    good = DriftDetector()
-    assert not any(good.add(False) for _ in range(1000))
-    assert any(good.add(i % 3 == 0) for i in range(12))
+    assert not alarms(
+        wrong for run in (100, 40, 200, 60) for wrong in [*[False] * run, True]
+    )
+    assert alarms([*[False] * 1000, *(i % 3 == 0 for i in range(12))])
 
 
 def test_drift_is_noticed_and_a_steady_error_hardly_ever() -> None:
     rng = np.random.default_rng(1)
-    steady, detector = rng.random(3000) < 0.2, DriftDetector()
-    # The first minimum is from 30 predictions: expect an early false alarm.
-    assert sum(detector.add(bool(each)) for each in steady) <= 2
-    assert not any(detector.add(bool(each)) for each in rng.random(500) < 0.2)
-    alarms = [i for i in range(1000) if detector.add(bool(rng.random() < 0.6))]
-    assert alarms
-    assert alarms[0] < 500
+    steady = rng.random(3500) < 0.2
+    found = alarms([*steady.tolist(), *(rng.random(1000) < 0.6).tolist()])
+    # The first minimum is from 31 predictions: expect an early false alarm.
+    assert sum(row < 3000 for row in found) <= 2
+    assert not any(3000 <= row < 3500 for row in found)
+    assert any(3500 <= row < 4000 for row in found)
 
 
 def test_alarms_are_counted_when_old_ones_are_no_longer_kept() -> None:
     wrong = [row // 100 % 2 == 1 for row in range(40_000)]
-    detector = DriftDetector()
-    alarms = sum(detector.add(each) for each in wrong)
-    assert alarms > 150
+    expected = len(alarms(wrong))
+    assert expected > 150
     scores = Scores()
     for start in range(0, len(wrong), 8000):
         part = wrong[start : start + 8000]
         scores.add(["a"] * len(part), ["ab"[each] for each in part], None, 0.0)
         scores = Scores.from_json(json.loads(json.dumps(scores.to_json())))
-    assert scores.summary()["alarms"] == alarms
+    assert scores.summary()["alarms"] == expected
     assert len(scores.alarms) == 100

@@ -13,13 +13,12 @@ from learners import TWO_CLASS
 from rpnb.client import Client, ServeError
 from rpnb.estimators.registry import learners
 from rpnb.serve.commands import Create, Learn
-from rpnb.serve.costs import row_steps, state_numbers
 from rpnb.serve.limits import ApiError, Limits
-from rpnb.serve.maintenance import replayed_state
 from rpnb.serve.restoring import same_state
 from rpnb.serve.specs import ModelSpec, new_learner
 from rpnb.serve.writer import Writer
 from serve.process import ServerProcess, wait_until
+from serve.replays import replayed_state
 
 Start = Callable[..., ServerProcess]
 RNG = np.random.default_rng(0)
@@ -40,7 +39,7 @@ def test_a_flood_of_labels_is_refused_before_it_is_written(client: Client) -> No
 
 def test_rows_that_would_take_too_long_are_refused(tmp_path: Path) -> None:
     spec = ModelSpec("GaussianNB", {}, 10, None, ("a", "b"))
-    each = row_steps("GaussianNB", {}, 10, 2)
+    each = spec.steps(1, 2)
     writer = Writer(tmp_path, Limits(max_steps=100 * each))
 
     async def learn(n: int) -> int:
@@ -78,7 +77,8 @@ def test_states_hold_no_more_numbers_than_estimated(name: str, tmp_path: Path) -
         model.partial_fit(X, y, classes=np.unique(y) if name in TWO_CLASS else None)
         model.save(tmp_path / "model.rpnb")
         held = (tmp_path / "model.rpnb").stat().st_size / 8
-        assert held <= state_numbers(name, {}, p, classes) + 20_000, (p, classes)
+        most = learners()[name].state_numbers({}, p, classes) + 20_000
+        assert held <= most, (p, classes)
 
 
 def test_a_slow_model_does_not_stop_the_others(start: Start, tmp_path: Path) -> None:

@@ -73,8 +73,18 @@ def test_figures_are_those_of_the_library(
         *("x1", "x2", "x3", "predicted class")
     }
     text = httpx.get(f"{shared.address}/metrics").text
-    for name in ("expected", "low", "high", "known", "outside", "alarms"):
+    for name in ("expected", "low", "high", "known", "outside"):
         assert f'rpnb_model_waiting_{name}{{model="before-labels"}}' in text
+    for kind, count in found["alarms_by_kind"].items():
+        alarms = f'rpnb_model_waiting_alarms{{kind="{kind}",model="before-labels"}}'
+        assert f"{alarms} {float(count)}" in text
+        kinds = [each["what"] for each in found["latest_alarms"]]
+        assert kinds.count(kind) == count
+    assert found["alarms"] == sum(found["alarms_by_kind"].values())
+    assert found["alarms_by_kind"]["inputs"] > 0
+    moved = dict(found["moved"]["columns"])["predicted class"][-1]
+    assert found["predicted_moved"] == moved
+    assert f'rpnb_model_predicted_moved{{model="before-labels"}} {moved}' in text
     assert 'rpnb_model_input_moved{feature="x2",model="before-labels"}' in text
 
 

@@ -13,11 +13,12 @@ from rpnb.serve.commands import Command, Create, Delete, LabelRows, Learn, Remem
 from rpnb.serve.kafka.topic_command import FromTopic
 from rpnb.serve.limits import ApiError, Limits
 from rpnb.serve.log import LogError
-from rpnb.serve.maintenance import backup, check, replayed_state
+from rpnb.serve.maintenance import backup, check
 from rpnb.serve.metrics import Metrics
 from rpnb.serve.restoring import same_state
 from rpnb.serve.specs import ModelSpec, new_learner
 from rpnb.serve.writer import Schedule, Writer
+from serve.replays import replayed_state
 from serve.streams import clusters
 
 X, Y = clusters(12)

@@ -9,7 +9,12 @@ from rpnb.baselines import GaussianNB
 from rpnb.estimators.protocol import saved_model
 from rpnb.estimators.saving.estimator import write_estimator
 from rpnb.estimators.saving.files import ModelFileError
-from rpnb.spark.stream import SavedBatch, _restore, save_with_batch, saved_batch
+from rpnb.spark.streaming_query import (
+    SavedBatch,
+    _restore,
+    save_with_batch,
+    saved_batch,
+)
 
 KEY = b"k" * 32
 

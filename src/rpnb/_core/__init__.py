@@ -16,6 +16,11 @@ from rpnb._core._processor import supported_levels
 def _choose() -> str:
     """Return the level to use: the one asked for, or the best one there is."""
     supported = supported_levels()
+    if not supported:
+        raise ImportError(
+            "rpnb needs a processor with SSE4.2 and POPCNT (x86-64-v2), and this one "
+            "has no such instructions"
+        )
     wanted = os.environ.get("RPNB_LEVEL", "")
     if not wanted:
         return supported[-1]

@@ -12,7 +12,7 @@ from rpnb.cli.parameters import SEED, value_of
 from rpnb.cli.progress_line import Display, duration, gauge
 
 if TYPE_CHECKING:
-    from rpnb.evaluate.differences import Difference
+    from rpnb.evaluate.differences import Difference, Loss
     from rpnb.serve.backtest import Backtest, BacktestProgress, BacktestRow
     from rpnb.serve.specs import ModelSpec
 
@@ -55,8 +55,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         type=_confidence,
         default=0.95,
         metavar="X",
-        help="probability that the interval of a difference is valid at every row "
-        "(default: 0.95)",
+        help="probability that the intervals of all differences hold together, at "
+        "every row (default: 0.95)",
     )
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
@@ -171,12 +171,19 @@ def _line(progress: "BacktestProgress", *, bar: bool) -> str:
 def _table(found: "Backtest") -> list[str]:
     """Return the lines of the table, and notes on it."""
     head = ["learner", "rows", "error", "log-loss", "kappa", "error minus serving"]
-    lines = [head, *([*_figures(row), _verdict(row)] for row in found.learners)]
+    head.append("log-loss minus serving")
+    lines = [
+        head,
+        *(
+            [*_figures(row), _verdict(row, "error"), _verdict(row, "log_loss")]
+            for row in found.learners
+        ),
+    ]
     widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
     text = []
     for line in lines:
         cells = [
-            cell.ljust(width) if k in (0, 5) else cell.rjust(width)
+            cell.ljust(width) if k in (0, 5, 6) else cell.rjust(width)
             for k, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         text.append("  ".join(cells).rstrip())
@@ -205,12 +212,12 @@ def _figures(row: "BacktestRow") -> list[str]:
     ]
 
 
-def _verdict(row: "BacktestRow") -> str:
+def _verdict(row: "BacktestRow", loss: "Loss") -> str:
     if row.serving:
         return "—"
-    found = row.differences.get("error")
+    found = row.differences.get(loss)
     if found is None:
-        return "no row predicted by both"
+        return "no row predicted by both" if loss == "error" else "—"
     figures = f"{found.mean[-1]:+.4f} ({found.low[-1]:+.4f} to {found.high[-1]:+.4f})"
     if found.better is None:
         return f"{figures}, not significant"

@@ -23,6 +23,17 @@ def positive(text: str) -> int:
     return value
 
 
+def share(text: str) -> float:
+    """Return a number above 0 and at most 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value <= 1.0:
+        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, got {text}")
+    return value
+
+
 def natural(text: str) -> int:
     """Return a whole number of at least 0."""
     try:

@@ -64,8 +64,8 @@ class _JsonLines(TableFile):
 class _Arrow(TableFile):
     """A table as Parquet or Feather."""
 
-    def __init__(self, path: Path, kind: str) -> None:
-        self._path, self._kind = path, kind
+    def __init__(self, file: IO[bytes], kind: str) -> None:
+        self._file, self._kind = file, kind
         self._writer: Any = None
 
     def write(self, columns: Mapping[str, Any]) -> None:
@@ -79,9 +79,9 @@ class _Arrow(TableFile):
             if self._kind == "parquet":
                 from pyarrow import parquet
 
-                self._writer = parquet.ParquetWriter(self._path, batch.schema)
+                self._writer = parquet.ParquetWriter(self._file, batch.schema)
             else:
-                self._writer = pa.ipc.new_file(str(self._path), batch.schema)
+                self._writer = pa.ipc.new_file(self._file, batch.schema)
         self._writer.write_batch(batch)
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ def open_table(path: Path | None, outputs: Outputs) -> Iterator[TableFile]:
             raise CommandError(
                 f"writing {ending} needs pyarrow: pip install 'rpnb[files]'"
             ) from error
-        table = _Arrow(outputs.reserve(path), _BINARY[ending])
+        table = _Arrow(outputs.open_bytes(path), _BINARY[ending])
         try:
             yield table
         finally:

@@ -27,15 +27,16 @@ class AsyncClient:
 
     Examples
     --------
-    A row is predicted now, its label arrives later:
+    A row is predicted now, its label arrives later. The examples are typed into
+    ``python -m asyncio``, with `address`, `client`, `rows` and `labels` as in those of
+    `Client`:
 
-        async with AsyncClient() as client:
-            await client.create("leaves", features=["width", "height"])
-            found = await client.predict("leaves", [[5.1, 3.5]], remember=True)
-            await client.label("leaves", found.ids, ["oak"])
-
-    The examples of the methods are typed into ``python -m asyncio``, with `client`,
-    `rows` and `labels` as in those of `Client`.
+    >>> from rpnb.client import AsyncClient
+    >>> async with AsyncClient(address) as client:
+    ...     created = await client.create("trees", features=["width", "height"])
+    ...     found = await client.predict("trees", [[5.1, 3.5]], remember=True)
+    ...     (await client.label("trees", found.ids, ["oak"])).results
+    ['learned']
     """
 
     def __init__(

@@ -99,15 +99,36 @@ class LabelResult:
 
     @property
     def learned(self) -> int:
-        """Number of labels that were learned."""
+        """Number of labels that were learned.
+
+        Examples
+        --------
+        >>> from rpnb.client import LabelResult
+        >>> LabelResult(["learned", "duplicate", "duplicate"]).learned
+        1
+        """
         return self.results.count("learned")
 
     @property
     def duplicate(self) -> int:
-        """Number of labels of rows that already had one."""
+        """Number of labels of rows that already had one.
+
+        Examples
+        --------
+        >>> from rpnb.client import LabelResult
+        >>> LabelResult(["learned", "duplicate", "duplicate"]).duplicate
+        2
+        """
         return self.results.count("duplicate")
 
     @property
     def unknown(self) -> int:
-        """Number of labels of unknown rows, or of rows that no longer wait."""
+        """Number of labels of unknown rows, or of rows that no longer wait.
+
+        Examples
+        --------
+        >>> from rpnb.client import LabelResult
+        >>> LabelResult(["learned", "duplicate", "duplicate"]).unknown
+        0
+        """
         return self.results.count("unknown")

@@ -36,12 +36,14 @@ class Client:
 
     Examples
     --------
-    A row is predicted now, its label arrives later:
+    A row is predicted now, its label arrives later; `address` is that of the service:
 
-        with Client() as client:
-            client.create("leaves", features=["width", "height"])
-            found = client.predict("leaves", [[5.1, 3.5]], remember=True)
-            client.label("leaves", found.ids, ["oak"])
+    >>> from rpnb.client import Client
+    >>> with Client(address) as client:
+    ...     created = client.create("trees", features=["width", "height"])
+    ...     found = client.predict("trees", [[5.1, 3.5]], remember=True)
+    ...     client.label("trees", found.ids, ["oak"]).results
+    ['learned']
 
     In the examples of the methods, `client` is a client of a service with the model
     "leaves", which has learned 40 `rows` of two `labels`, "oak" and "elm".

@@ -10,9 +10,15 @@ independently of earlier draws. B is the budget, s the share of the odds that is
 same for every row, and ū the mean of u over about the last 1,000 rows (all of them if
 there are fewer). The rate r controls spending: it is a tenth of the balance, limited to
 [1/4, 4], where the balance is 20, plus B for each row so far, minus 1 for each row
-selected. The first 10 rows are all selected; none is while the balance is −10 or less.
+selected. The first 10 rows are all selected. While the balance is −10 or less, p is the
+smallest that occurs, that of a row without doubt at r = 1/4.
 
-Since p is known, never 0 for long, and the draws are independent, 1/p are importance
+At most B times the rows so far, plus 31, are thus selected, but for the rare draws
+while the balance is −10 or less. There the balance grows by more than 0 per row on
+average, and by Ville's inequality falls another k below −10 with probability at most
+exp(−kθ), where θ > 0 solves 1 − p + p exp(θ) = exp(θB). θ is never less than 2.
+
+Since p is known and never 0, and the draws are independent, 1/p are importance
 weights: weighted sums over selected rows are unbiased estimates of sums over all rows
 (Horvitz & Thompson, "A generalization of sampling without replacement from a finite
 universe", 1952), even though p depends on what was learned before. Selecting uncertain
@@ -105,10 +111,10 @@ def chance(state: Asking, u: float, budget: float, share: float) -> float:
     """Return p of the next row, whose squared uncertainty is u."""
     if state.rows < FIRST or budget >= 1.0:
         return 1.0
-    if state.balance <= -BALANCE:
-        return 0.0
     ratio = min(u / state.mean, _LARGEST_RATIO) if state.mean > 0.0 else 1.0
     rate = min(max(state.balance / BALANCE, _SLOWEST), _FASTEST)
+    if state.balance <= -BALANCE:
+        ratio = 0.0
     odds = rate * (share + (1.0 - share) * ratio) * budget
     return odds / (1.0 - budget + odds)
 

@@ -10,10 +10,10 @@ from math import sqrt
 from typing import Final
 
 import numpy as np
-from scipy.special import ndtri
 
 from rpnb._core.linear import Algorithm, LinearAlgorithm, LinearState
 from rpnb.core.kernels.arrays import IntArray
+from rpnb.core.kernels.elementary import normal_quantile
 
 __all__ = [
     "ALGORITHMS",
@@ -113,7 +113,7 @@ def make_algorithm(
         bool(two_class),
         bool(libol),
         float(C),
-        float(ndtri(eta)),
+        normal_quantile(eta),
         float(alpha),
         float(power),
         float(b),

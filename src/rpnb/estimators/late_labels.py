@@ -28,9 +28,14 @@ from rpnb.estimators.waiting_rows import WaitingRows, rows_waiting
 _ONE = np.ones(1)
 
 
+def keeps_scores(model: Any) -> bool:
+    """Return whether a model learns labels from the scores of their predictions."""
+    return getattr(model, "delays", None) == "varying"
+
+
 def predict_later(model: Any, X: Any) -> tuple[LabelArray, FloatArray, IntArray]:
     """Predict rows and keep them; return labels, probabilities (n, M) and numbers."""
-    _require_varying(model, "predict_later")
+    require_varying(model, "predict_later")
     model._require_fitted()
     model._check_unchanged()
     if issparse(X):
@@ -48,7 +53,7 @@ def learn_later(
     model: Any, ids: ArrayLike, y: Any, sample_weight: ArrayLike | None
 ) -> None:
     """Learn rows that `predict_later` has kept, by their numbers."""
-    _require_varying(model, "learn_later")
+    require_varying(model, "learn_later")
     model._require_fitted()
     model._check_unchanged()
     found = rows_waiting(model).check(ids)
@@ -76,7 +81,7 @@ def predict_kept(model: Any, X: Any) -> tuple[LabelArray, FloatArray, list[bytes
 
     For callers that keep rows until their labels arrive, for `learn_kept`.
     """
-    _require_varying(model, "predict_later")
+    require_varying(model, "predict_later")
     rows = model._rows_to_predict(X)
     numbers, log_P, scores = predict_recorded(model._state, rows)
     past = WaitingRows(model.classes_, tuple(model._state.outputs))
@@ -85,7 +90,7 @@ def predict_kept(model: Any, X: Any) -> tuple[LabelArray, FloatArray, list[bytes
 
 def learn_kept(model: Any, X: Any, y: Any, kept: Sequence[bytes]) -> None:
     """Learn rows with their labels and the scores of `predict_kept`."""
-    _require_varying(model, "learn_later")
+    require_varying(model, "learn_later")
     model._check_unchanged()
     rows, labels = model._coded_rows(X), as_labels(y)
     accept_rows(model, X, first=False)
@@ -130,9 +135,9 @@ def _add_classes(model: Any, joined: LabelArray) -> None:
     model._state = state
 
 
-def _require_varying(model: Any, method: str) -> None:
+def require_varying(model: Any, method: str) -> None:
     """Refuse a method to models with constant delays."""
-    if model.delays != "varying":
+    if not keeps_scores(model):
         raise ValueError(
             f"{method} needs delays='varying', got delays={model.delays!r}"
         )

@@ -43,7 +43,7 @@ from rpnb.estimators.stream.class_weights import (
     weigh_rows,
 )
 from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.estimators.stream.learner import BlockStatistics
+from rpnb.estimators.stream.learner import BlockStatistics, LearnsBlocks
 from rpnb.estimators.stream.prediction_sets import ENTRY
 from rpnb.labels import LabelIndex
 
@@ -116,7 +116,7 @@ def begin_rows(
     if first or joined is not model.classes_:
         model._set_classes(joined)
     model._state = state
-    model._learner().begin_blocks(state)
+    _learner_of(model).begin_blocks(state)
 
 
 def _check_features(model: Any, p: int, names: Sequence[str] | None) -> None:
@@ -160,10 +160,11 @@ def observe_rows(
     All rows are predicted in one call, which is faster. Changes nothing.
     """
     X, numbers = rows.X, rows.numbers
-    if model._learner().predicts_blocks:
+    learner = _learner_of(model)
+    if learner.predicts_blocks:
         labels = np.full(numbers.shape[0], -1)
     else:
-        labels = model._learner().classify(model._state, X)
+        labels = learner.classify(model._state, X)
     found = []
     counts = counts_of_classes(model)
     for place, part in enumerate(row_blocks(numbers.shape[0], BLOCK_ROWS)):
@@ -174,14 +175,21 @@ def observe_rows(
             model._class_weight, model.classes_, numbers[part], given, counts
         )
         start = part.start if rows.starts is None else rows.starts[place]
-        block = model._learner().observe_block(
+        block = learner.observe_block(
             model._state, X[part], numbers[part], labels[part], weight, start
         )
         if probabilities:
-            P = model._learner().block_probabilities(model._state, X[part])
+            P = learner.block_probabilities(model._state, X[part])
             block = block._replace(probabilities=P)
         found.append(block)
     return found
+
+
+def _learner_of(model: StreamClassifier) -> LearnsBlocks[Any]:
+    """Return the learner of a model that `check_batch_size` accepts."""
+    learner = model._learner()
+    assert isinstance(learner, LearnsBlocks)  # noqa: S101 - others have been refused
+    return learner
 
 
 def counts_of_classes(model: StreamClassifier) -> IntArray:
@@ -198,7 +206,7 @@ def learn_statistics(
 
     The groups are those of `learned_together`.
     """
-    if len(blocks) > 1 and model._learner().first_block_alone(model._state):
+    if len(blocks) > 1 and _learner_of(model).first_block_alone(model._state):
         raise ValueError(
             f"{type(model).__name__} must learn the first block of its first "
             "mini-batch before the others are observed"
@@ -208,7 +216,7 @@ def learn_statistics(
         for block in blocks:
             counts += np.bincount(block.y, minlength=counts.shape[0])
         model._class_counts = counts
-    model._state = model._learner().learn_blocks(model._state, blocks)
+    model._state = _learner_of(model).learn_blocks(model._state, blocks)
 
 
 def learn_rows(
@@ -231,7 +239,7 @@ def learned_together(model: StreamClassifier, blocks: range) -> list[range]:
     There is one group of all blocks, unless the first has to be learned alone. A group
     is observed with the model that has learned the previous group.
     """
-    if len(blocks) > 1 and model._learner().first_block_alone(model._state):
+    if len(blocks) > 1 and _learner_of(model).first_block_alone(model._state):
         return [blocks[:1], blocks[1:]]
     return [blocks]
 
@@ -351,9 +359,11 @@ def model_from_bytes(content: bytes, earlier: Any = None) -> Any:
     earlier._class_counts = None
     earlier._set_classes(classes)
     earlier._class_counts = arrays.pop(COUNTS, None)
-    earlier._state = earlier._learner().reload(
-        earlier._state, metadata["state"], arrays, classes, earlier.n_features_in_
-    )
+    saved = metadata["state"], arrays, classes, earlier.n_features_in_
+    if isinstance(earlier, RPNBClassifier):
+        earlier._state = earlier._learner().reload(earlier._state, *saved)
+    else:
+        earlier._state = earlier._learner().restore(*saved)
     earlier._set_thresholds = arrays.get(ENTRY)
     asking = arrays.get(ASKING)
     earlier._asking = None if asking is None else Asking.from_array(asking)

@@ -1,10 +1,11 @@
 """PooledClassifier: an online ensemble whose weights adapt as labels arrive."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
 
 from rpnb.core.columns.categories import Categories
 from rpnb.core.kernels.arrays import FloatArray, IntArray
@@ -27,13 +28,12 @@ from rpnb.estimators.checks.labels import (
 )
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.checks.weights import one_weight
-from rpnb.estimators.late_labels import learn_later, predict_later
+from rpnb.estimators.late_labels import learn_later, predict_later, require_varying
 from rpnb.estimators.merging import merged_counts
 from rpnb.estimators.pooled_learner import PooledLearner
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.locks import lock_of
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
-from rpnb.estimators.trust.contributions import largest
 from rpnb.estimators.trust.plots import draw_importance
 from rpnb.estimators.trust.pool_reasons import explain_pool, pool_importance
 from rpnb.estimators.trust.reasons import Explanation, feature_names
@@ -44,6 +44,18 @@ if TYPE_CHECKING:
 
 _NOTHING = np.zeros((0, 0))
 _ONE = np.ones(1)
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _only_varying(method: _Method) -> _Method:
+    """Decorate a method that only pools with delays="varying" have."""
+
+    def condition(model: Any) -> bool:
+        require_varying(model, method.__name__)
+        return True
+
+    decorated: _Method = available_if(condition)(method)
+    return decorated
 
 
 class MemberHistory(NamedTuple):
@@ -118,8 +130,8 @@ class PooledClassifier(WeightedStreamClassifier):
         are over-weighted. A delay about doubles time and memory.
     delays : {"constant", "varying"}, default="constant"
         Whether all labels are equally late. If they are not, predict samples by
-        `predict_later` and learn them by `learn_later`; `delay` is then how late labels
-        usually arrive, and takes no extra time.
+        `predict_later` and learn them by `learn_later`; `delay` is then the typical
+        delay and costs no extra time.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. A dictionary maps
         labels to weights from 1e-6 to 1e6; a class that is not in it has weight 1.
@@ -134,15 +146,15 @@ class PooledClassifier(WeightedStreamClassifier):
         None refuses such columns.
     text_features : "auto", list or None, default="auto"
         Columns of text that are read word by word. "auto" takes the columns of text
-        whose first value has five words or more; a list holds names or numbers; with
-        None, texts are categories.
+        most of whose values in the first call have five words or more; a list holds
+        names or numbers; with None, texts are categories.
     shuffle : bool, default=True
         Whether `fit` learns the samples in a random order instead of the order given.
         `partial_fit` and `predict_then_learn` always keep the order.
     n_jobs : int or None, default=None
-        Number of threads. Learning gives each thread its own members, predicting its
-        own samples. None means 1 unless inside a `joblib.parallel_config`, −1 means all
-        cores. Results do not depend on it, and model files do not keep it.
+        Number of threads. Learning is parallel over members, prediction over samples.
+        None means 1 unless inside a `joblib.parallel_config`, −1 means all cores.
+        Results do not depend on it, and model files do not keep it.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the projections and trees, and of the order in which `fit` learns
         samples.
@@ -208,10 +220,10 @@ class PooledClassifier(WeightedStreamClassifier):
     ``delays="varying"``: samples are then predicted by `predict_later`, which keeps the
     members' scores, and learned by `learn_later` from these scores.
 
-    A missing value is NaN: binned_bayes leaves it out, trees order it below all
-    numbers, and the other members replace it by the mean of the feature. Infinities and
-    values beyond ±1e150 are refused. Samples of more than 4,096 features are hashed to
-    1,024 columns, sparse or not.
+    A missing value is NaN: binned_bayes skips it, trees sort it below every number,
+    and the other members replace it by the mean of the feature. Infinities and values
+    beyond ±1e150 are refused. Samples of more than 4,096 features are hashed to 1,024
+    columns, sparse or not.
 
     Columns of data frames that are not numbers become features. A column of up to 12
     categories becomes one indicator per category; one of more becomes the frequencies
@@ -374,6 +386,7 @@ class PooledClassifier(WeightedStreamClassifier):
         self._fitted_state("waiting_")
         return rows_waiting(self).ids
 
+    @_only_varying
     def predict_later(self, X: Any) -> tuple[LabelArray, IntArray]:
         """Predict the next samples, and keep them until their labels arrive.
 
@@ -409,6 +422,7 @@ class PooledClassifier(WeightedStreamClassifier):
         labels, _, ids = predict_later(self, X)
         return labels, ids
 
+    @_only_varying
     def learn_later(
         self, ids: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -577,7 +591,7 @@ class PooledClassifier(WeightedStreamClassifier):
         4
         """
         found = self.feature_importance(X)
-        return draw_importance(largest(found, feature_names(self), top), ax)
+        return draw_importance(found, feature_names(self), top, ax)
 
     # Inspection
 
@@ -713,8 +727,6 @@ class PooledClassifier(WeightedStreamClassifier):
         members = self.members
         if not isinstance(members, str):
             parameters["members"] = list(members)
-        if not self._varying:  # files hold it only where delays vary
-            del parameters["delays"]
         named = parameters.pop(CATEGORICAL), parameters.pop(TEXT)
         return {**parameters, **named_to_json(*named)}
 

@@ -41,7 +41,7 @@ from rpnb.estimators.saving.pooled_schema import (
     pooled_schema,
 )
 from rpnb.estimators.saving.schema import StateSchema
-from rpnb.estimators.stream.learner import BlockStatistics, Learner, Shapes
+from rpnb.estimators.stream.learner import BlockStatistics, LearnsBlocks, Shapes
 from rpnb.estimators.waiting_rows import (
     ROWS,
     rows_waiting,
@@ -59,7 +59,7 @@ _MOST_PROJECTIONS = 16384
 
 @final
 @dataclass
-class PooledLearner(Learner[PooledModel]):
+class PooledLearner(LearnsBlocks[PooledModel]):
     """Several classifiers and a pool of their scores; see `PooledClassifier`.
 
     Rows waiting for their labels are kept by the estimator, and saved with the state.
@@ -71,8 +71,6 @@ class PooledLearner(Learner[PooledModel]):
     # Weights further apart would be lost to rounding in sums.
     weight_limits = (1e-12, 1e12)
     accepts_unlabelled = True
-    has_probabilities = True
-    has_log_probabilities = True
     predicts_blocks = True
     changeable = ("n_jobs",)
 
@@ -106,13 +104,6 @@ class PooledLearner(Learner[PooledModel]):
 
     def check_changeable(self) -> None:
         check_jobs(self.given.n_jobs)
-
-    def check_numbers(self, wrapper: str) -> None:
-        if names_columns(self.given.categorical_features, self.given.text_features):
-            raise ValueError(
-                f"{wrapper} gives its learner numbers only: PooledClassifier must have "
-                "categorical_features='from_dtype' and text_features='auto' in it"
-            )
 
     def active_classes(self, state: PooledModel) -> IntArray:
         return np.flatnonzero(state.pool.active)
@@ -382,8 +373,8 @@ def _check_adds_up(names: Sequence[str], between: int) -> None:
     if others:
         raise TypeError(
             f"PooledClassifier with {', '.join(others)} learns row by row: these "
-            "members keep rows, trees or fading sums, and what they learn from parts "
-            "of a mini-batch does not add up, so the parts cannot be distributed. Set "
+            "members keep rows, trees or fading sums, which cannot be summed over "
+            "parts of a mini-batch, so they cannot be distributed. Set "
             "members='mergeable', or learn in one process and distribute the "
             "predictions by rpnb.spark.predict"
         )

@@ -13,14 +13,29 @@ from sklearn.base import clone
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.columns import Columns
 from rpnb.estimators.checks.labels import LabelArray, as_labels, number_labels
+from rpnb.estimators.late_labels import keeps_scores as keeps_scores
 from rpnb.estimators.late_labels import learn_kept as learn_kept
 from rpnb.estimators.late_labels import predict_kept as predict_kept
 from rpnb.estimators.late_labels import predict_later as predict_later
+from rpnb.estimators.pooled_learner import PooledLearner
+from rpnb.estimators.rpnb_learner import RPNBLearner
+from rpnb.estimators.saving.estimator import write_estimator as write_estimator
 from rpnb.estimators.saving.fitted import saved_model as saved_model
+from rpnb.estimators.stream.asking import RANDOM_SHARE as RANDOM_SHARE
 from rpnb.estimators.stream.class_weights import ClassWeight, check_class_weight
-from rpnb.estimators.stream.classifier import StreamClassifier, new_categories
+from rpnb.estimators.stream.class_weights import is_balanced as is_balanced
+from rpnb.estimators.stream.classifier import StreamClassifier as StreamClassifier
+from rpnb.estimators.stream.classifier import new_categories
+from rpnb.estimators.stream.learner import BlockStatistics as BlockStatistics
 from rpnb.estimators.stream.learner import Learner
-from rpnb.estimators.stream.prediction_sets import current_thresholds, follow_sets
+from rpnb.estimators.stream.prediction_sets import (
+    current_thresholds,
+    follow_sets,
+    tracker_of,
+)
+from rpnb.estimators.stream.prediction_sets import (
+    has_probabilities as has_probabilities,
+)
 from rpnb.labels import CodedLabels, LabelIndex
 
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
@@ -34,6 +49,24 @@ def learner_of(model: StreamClassifier) -> Learner[Any]:
 def accepts_sparse(model: Any) -> bool:
     """Whether a model, which may be a compiled one, takes sparse rows."""
     return isinstance(model, StreamClassifier) and model._learner().accepts_sparse
+
+
+def predicts_most_probable(model: StreamClassifier) -> bool:
+    """Whether `predict` returns the most probable class, unless two nearly tie.
+
+    RPNB predicts the class with the largest score. With two of the combining rules,
+    probabilities are an increasing function of the scores.
+    """
+    learner = model._learner()
+    return isinstance(learner, RPNBLearner) and learner.given.combiner in (
+        "log_sum",
+        "product",
+    )
+
+
+def explains_by_sampling(model: StreamClassifier) -> bool:
+    """Whether `explain` takes milliseconds per row, for it samples Shapley values."""
+    return isinstance(model._learner(), PooledLearner)
 
 
 def state_of(model: StreamClassifier) -> tuple[Any, IntArray | None]:
@@ -64,6 +97,13 @@ def parameters_of(model: StreamClassifier) -> dict[str, Any]:
 def set_columns(model: StreamClassifier, columns: Columns | None) -> None:
     """Set the kinds of the columns of a model that is given coded rows."""
     model._given_columns = columns
+
+
+def blank_copy(model: StreamClassifier) -> StreamClassifier:
+    """Return an unfitted copy of a model, for rows with the same columns."""
+    copy: StreamClassifier = clone(model)
+    copy._given_columns = model._given_columns or model._columns
+    return copy
 
 
 def declare(model: StreamClassifier, X: Any, classes: LabelArray) -> None:
@@ -113,10 +153,7 @@ def fitted_copy(
 
 def snapshot(model: StreamClassifier) -> dict[str, Any]:
     """Return the full state of a model, for `go_back`."""
-    held = dict(model.__dict__)
-    if "_state" in held:
-        held["_state"] = model._learner().copy(held["_state"])
-    return held
+    return model._copied_attributes()
 
 
 def go_back(model: StreamClassifier, held: dict[str, Any]) -> None:
@@ -188,7 +225,6 @@ def set_thresholds(model: Any) -> FloatArray | None:
 
     Returns None if learning does not move them: the metric "coverage" is then NaN.
     """
-    learner = model._learner()
-    if not learner.tracks_sets or not learner.has_sets:
+    if tracker_of(model) is None or not hasattr(model, "predict_set"):
         return None
     return current_thresholds(model)

@@ -13,6 +13,16 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Literal
 
+from rpnb.estimators.state_sizes import (
+    Size,
+    of_matrices,
+    of_one_matrix,
+    of_pool,
+    of_projections,
+    of_trees,
+    of_vectors,
+    parameter,
+)
 from rpnb.estimators.stream.classifier import StreamClassifier
 
 Family = Literal[
@@ -43,6 +53,14 @@ _MODULES: tuple[tuple[str, Family], ...] = (
     ("learners.references", "reference"),
 )
 
+# How large the state of a learner is, by family; of the others, two vectors per class.
+_SIZES: Mapping[Family, Size] = {
+    "rpnb": of_projections,
+    "pooled": of_pool,
+    "second order": of_one_matrix,
+    "ensemble": of_trees,
+}
+_MATRIX_PER_CLASS = "OnlineBayes"
 
 # "Use it …"
 _WHEN: Mapping[str, str] = {
@@ -98,6 +116,27 @@ class RegisteredLearner:
     def seeded(self) -> bool:
         """Whether it draws random numbers, and has a `random_state`."""
         return "random_state" in inspect.signature(self.estimator).parameters
+
+    def state_numbers(
+        self, parameters: Mapping[str, Any], p: int, classes: int
+    ) -> float:
+        """Estimate, from above, how many numbers a state holds.
+
+        Parameters
+        ----------
+        parameters
+            Parameters that differ from the defaults. Invalid ones are ignored.
+        p, classes
+            Numbers of features and of classes.
+        """
+        size = _SIZES.get(self.family, of_vectors)
+        if self.name == _MATRIX_PER_CLASS:
+            size = of_matrices
+        return size(parameters, parameter(self.estimator, parameters), p, classes)
+
+    def class_steps(self, p: int) -> float:
+        """Estimate the steps of adding a class, besides those of its row."""
+        return float(p) ** 3 if self.name == _MATRIX_PER_CLASS else 0.0
 
 
 @cache

@@ -24,7 +24,6 @@ from rpnb.estimators.scaling import learn_scale
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.locks import lock_of
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
-from rpnb.estimators.trust.contributions import largest
 from rpnb.estimators.trust.plots import draw_importance
 from rpnb.estimators.trust.probabilities import fixed_temperature, start_calibration
 from rpnb.estimators.trust.reasons import (
@@ -72,8 +71,8 @@ default="log_sum"
         Whether to learn only misclassified samples, as in the paper, or all.
     batch_size : int or None, default=1
         Number of samples predicted before any of them is learned. None makes each call
-        of `partial_fit` or `predict_then_learn` one mini-batch. Batches do not reach
-        across calls.
+        of `partial_fit` or `predict_then_learn` one mini-batch. A batch never spans two
+        calls.
     prior_mean : float, default=0.0
         Mean of each projected dimension in each class before the first observation.
     prior_variance : float, default=1.0
@@ -86,7 +85,7 @@ default="log_sum"
         its class are multiplied by (1 − 1/W)ʷ, so that weights of 1 add up to W in the
         limit; a mini-batch counts as one sample of its total weight. Other classes and
         the prior do not fade. With class_prior="frequency", all counts fade by every
-        sample seen. None forgets nothing, as in the paper.
+        sample seen. None: no forgetting, as in the paper.
     class_prior : "uniform", "frequency", mapping or array-like, default="uniform"
         Prior P(y) of the classes. "frequency" follows the labels seen, with one added
         to each class's count. A mapping from label to probability, or an array in the
@@ -100,7 +99,7 @@ default="log_sum"
         counted, as in scikit-learn; in `partial_fit` and `predict_then_learn`, those up
         to and including the sample itself, however the data is split into calls.
     var_floor : float, default=1e-9
-        Smallest variance that is ever used.
+        Lower bound on every variance.
     scale : "running" or None, default=None
         Whether features are scaled online, for features on different scales: each
         sample by the mean and standard deviation of the samples learned before it,
@@ -418,7 +417,7 @@ default="log_sum"
         4
         """
         found = self.feature_importance(X)
-        return draw_importance(largest(found, feature_names(self), top), ax)
+        return draw_importance(found, feature_names(self), top, ax)
 
     # A small predictor
 
@@ -500,7 +499,7 @@ default="log_sum"
         return self
 
     def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Remove learned samples from the statistics: Theorem 1 read backwards.
+        """Remove learned samples from the statistics (Theorem 1, inverted).
 
         With update="all" the statistics are then, up to rounding, those of a model that
         has never seen the samples. With update="mistakes" the samples must be ones that
@@ -555,8 +554,6 @@ default="log_sum"
         parameters = super()._parameters_to_json()
         given = parameters["class_prior"]
         del parameters["n_jobs"]
-        if parameters["scale"] is None:
-            del parameters["scale"]  # files hold it only where rows are scaled
         return {**parameters, "class_prior": prior_to_json(given)}
 
     @classmethod

@@ -55,7 +55,12 @@ from rpnb.estimators.saving.model_parts import (
 )
 from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.scaling import apply_scale, learn_scale, scale_schema
-from rpnb.estimators.stream.learner import BlockStatistics, Learner, Shapes
+from rpnb.estimators.stream.learner import (
+    BlockStatistics,
+    LearnsBlocks,
+    Shapes,
+    TracksSets,
+)
 from rpnb.estimators.trust.probabilities import (
     check_temperature,
     is_calibrated,
@@ -79,16 +84,12 @@ UPDATES = {"mistakes": LEARN_MISTAKES, "all": LEARN_ALL}
 
 @final
 @dataclass
-class RPNBLearner(Learner[Model]):
+class RPNBLearner(LearnsBlocks[Model], TracksSets[Model]):
     """Naive Bayes classifiers on random projections; see `RPNBClassifier`."""
 
     given: "RPNBClassifier"
 
     accepts_sparse = True
-    has_probabilities = True
-    has_log_probabilities = True
-    has_decisions = True
-    tracks_sets = True
     changeable = ("update", "batch_size", "temperature", "n_jobs")
 
     @property
@@ -244,17 +245,11 @@ class RPNBLearner(Learner[Model]):
         return exp(log_probabilities(state, out, self.given.temperature))
 
     def check_sets(self) -> None:
-        if not self.has_sets:
+        if not is_calibrated(self.given.temperature, self.given.combiner):
             raise ValueError(NO_SETS)
 
     @property
-    def has_sets(self) -> bool:  # type: ignore[override]
-        """Whether probabilities are learned online."""
-        return is_calibrated(self.given.temperature, self.given.combiner)
-
-    @property
-    def rows_together(self) -> int | None:  # type: ignore[override]
-        """Number of rows of a mini-batch."""
+    def rows_together(self) -> int | None:
         size = self.given.batch_size
         return None if size is None else int(size)
 
@@ -329,7 +324,10 @@ class RPNBLearner(Learner[Model]):
         classes: LabelArray,
         p: int,
     ) -> Model:
-        # The projections stay, since drawing them takes long.
+        """Restore a state as `restore` does, with the projections of an earlier one.
+
+        Drawing them takes long.
+        """
         if state.projection.seed != metadata["seed"]:
             return self.restore(metadata, arrays, classes, p)
         state = model_from_arrays(state, metadata, arrays, classes.shape[0])

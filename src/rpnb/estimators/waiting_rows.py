@@ -7,7 +7,7 @@ that, the oldest are dropped, as their labels may never arrive.
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -42,6 +42,10 @@ class WaitingRows:
     """number of the next row"""
     rows: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     """by number: the row (p,) and its scores (K, M)"""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "WaitingRows":
+        # The rows are replaced and removed, but never changed in place.
+        return replace(self, rows=dict(self.rows))
 
     @property
     def ids(self) -> IntArray:

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import Any
 
+from rpnb.estimators.checks.columns import CATEGORICAL, names_columns
 from rpnb.estimators.checks.weights import ANY_WEIGHT
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import Learner, State
@@ -26,6 +27,20 @@ class WrappingLearner(Learner[State]):
         model = self.wrapped
         return model._learner() if isinstance(model, StreamClassifier) else None
 
+    def provides(self, *functions: str) -> bool:
+        return self.inner is not None and self.inner.provides(*functions)
+
+    def innermost(self, state: Any = None) -> tuple[Learner[Any], Any]:
+        if state is not None:
+            return state.learner.innermost(state.inner)
+        return (self, None) if self.inner is None else self.inner.innermost()
+
+    def tag(self, tags: Any) -> Any:
+        given = getattr(self.wrapped, "__sklearn_tags__", None)
+        if given is not None:
+            tags.input_tags.allow_nan = given().input_tags.allow_nan
+        return tags
+
     @property
     def accepts_sparse(self) -> bool:  # type: ignore[override]
         return getattr(self.inner, "accepts_sparse", False)
@@ -38,18 +53,6 @@ class WrappingLearner(Learner[State]):
     def requires_seen_classes(self) -> bool:  # type: ignore[override]
         return getattr(self.inner, "requires_seen_classes", False)
 
-    @property
-    def has_probabilities(self) -> bool:  # type: ignore[override]
-        return getattr(self.inner, "has_probabilities", False)
-
-    @property
-    def has_log_probabilities(self) -> bool:  # type: ignore[override]
-        return getattr(self.inner, "has_log_probabilities", False)
-
-    @property
-    def has_decisions(self) -> bool:  # type: ignore[override]
-        return getattr(self.inner, "has_decisions", False)
-
 
 def check_takes_weights(model: Any) -> None:
     """Refuse sample weights for a wrapped model that does not accept them."""
@@ -57,4 +60,15 @@ def check_takes_weights(model: Any) -> None:
         raise TypeError(
             f"{type(model).__name__} does not accept sample_weight: it weights all "
             "samples equally"
+        )
+
+
+def check_takes_numbers(model: Any, wrapper: str) -> None:
+    """Refuse a model whose parameters name columns: a wrapper passes numbers only."""
+    if hasattr(model, CATEGORICAL) and names_columns(
+        model.categorical_features, model.text_features
+    ):
+        raise ValueError(
+            f"{wrapper} gives its learner numbers only: {type(model).__name__} must "
+            "have categorical_features='from_dtype' and text_features='auto' in it"
         )

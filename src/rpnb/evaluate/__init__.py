@@ -14,7 +14,7 @@ from rpnb.evaluate.metrics import (
     kappa_temporal,
     macro_f1,
 )
-from rpnb.evaluate.prequential import prequential
+from rpnb.evaluate.prequential_run import prequential
 from rpnb.evaluate.result import LearnerResult, PrequentialResult
 
 __all__ = [

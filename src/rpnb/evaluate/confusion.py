@@ -21,6 +21,7 @@ import numpy as np
 
 from rpnb._core.streams import count_rows
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.elementary import exp, log
 from rpnb.evaluate.metrics import (
     METRICS,
     N_BINS,
@@ -107,7 +108,7 @@ def log_losses(probability: FloatArray | None, n: int) -> FloatArray:
     """
     if probability is None:
         return np.broadcast_to(np.float64(nan), n)
-    return -np.log(np.fmax(probability, _SMALLEST))
+    return -log(np.fmax(probability, _SMALLEST))
 
 
 class ProbabilityDetails(NamedTuple):
@@ -240,8 +241,8 @@ class Confusion:
     def _fade(self, rows: ScoredRows, M: int, fading: float) -> None:
         """Add rows to the fading sums, which decay with each row."""
         n = len(rows.truth)
-        weight: FloatArray = np.power(fading, np.arange(n - 1.0, -1.0, -1.0))
-        keep = fading**n
+        weight = exp(np.arange(n - 1.0, -1.0, -1.0) * log(fading))
+        keep = float(exp(n * log(fading)))
         counts = _count(rows.truth, rows.predicted, M, weight)
         counts = counts + keep * _grown(self._faded.counts, M)
         self._faded = _joined(self._faded, rows.totals(counts, weight), keep)

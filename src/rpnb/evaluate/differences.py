@@ -30,10 +30,11 @@ import numpy as np
 from scipy.special import zeta
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.elementary import log
 
 Loss: TypeAlias = Literal["error", "log_loss"]
 #: The largest loss of a row: probabilities below 0.001 count as 0.001.
-LARGEST: Final[dict[Loss, float]] = {"error": 1.0, "log_loss": float(np.log(1000.0))}
+LARGEST: Final[dict[Loss, float]] = {"error": 1.0, "log_loss": float(log(1000.0))}
 _ETA, _S = 2.0, 1.4
 _K1 = (_ETA**0.25 + _ETA**-0.25) / np.sqrt(2.0)
 _K2 = (np.sqrt(_ETA) + 1.0) / 2.0
@@ -43,7 +44,7 @@ def boundary(v: FloatArray, alpha: float, largest: float) -> FloatArray:
     """Return u(v), the bound that is ever crossed with probability at most α."""
     c, m = 2.0 * largest, largest**2
     v = np.maximum(v, m)
-    ell = _S * np.log1p(np.log(v / m) / np.log(_ETA)) + np.log(zeta(_S) / alpha)
+    ell = _S * log(1.0 + log(v / m) / log(_ETA)) + log(zeta(_S) / alpha)
     return np.sqrt(_K1**2 * v * ell + (_K2 * c * ell) ** 2) + _K2 * c * ell
 
 

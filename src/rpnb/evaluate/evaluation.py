@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,7 @@ from rpnb.evaluate.confusion import (
     log_losses,
 )
 from rpnb.evaluate.delays import Events, WaitingRows
-from rpnb.evaluate.differences import Difference, DifferenceTracker
+from rpnb.evaluate.differences import Difference, DifferenceTracker, Loss
 from rpnb.evaluate.drivers.driver import Driver, Predictions, Probabilities
 from rpnb.evaluate.drivers.native import NativeDriver
 from rpnb.evaluate.metrics import Metric
@@ -72,6 +72,8 @@ class Participant:
         self.checkpoints: list[Checkpoint] = []
         self.predictions: list[Any] | None = [] if keep else None
         """the predicted labels, if they are kept"""
+        self.view: Callable[[Any], Any] | None = None
+        """how the learner sees the features, where others get them in another form"""
         self._metrics = metrics
 
     @property
@@ -79,10 +81,14 @@ class Participant:
         """The learner."""
         return self.driver.model
 
+    def seen(self, X: Any) -> Any:
+        """Return features as the learner gets them."""
+        return X if self.view is None else self.view(X)
+
     def predict_then_learn(self, block: Block) -> Predictions:
         """Predict each row of a block, then learn it."""
         try:
-            block = self.driver.prepare(block)
+            block = self._prepare(block)
             start = time.perf_counter()
             predictions = self.driver.predict_then_learn(block)
         except Exception as error:
@@ -95,7 +101,7 @@ class Participant:
         """Predict and learn rows of the kept blocks in the order of the events."""
         rows, places = np.unique(events.rows, return_inverse=True)
         try:
-            block = self.driver.prepare(gather(kept, rows))
+            block = self._prepare(gather(kept, rows))
             start = time.perf_counter()
             predictions = self.driver.process(block, replace(events, rows=places))
         except Exception as error:
@@ -103,6 +109,12 @@ class Participant:
             raise
         self.seconds += time.perf_counter() - start
         return predictions
+
+    def _prepare(self, block: Block) -> Block:
+        """Return a block in the form that the learner takes."""
+        if self.view is not None:
+            block = replace(block, X=self.view(block.X))
+        return self.driver.prepare(block)
 
     def _locate(self, error: Exception, first: int, last: int) -> None:
         """Add the learner and the rows to an error."""
@@ -192,8 +204,10 @@ class Evaluation:
             found = [each.predict_then_learn(block) for each in self.participants]
         else:
             found = [each.process(kept, events) for each in self.participants]
+        first = block.stop if needed is None else needed
+        for each in self.participants:
+            each.driver.forget(first)
         if self.watch is not None:
-            first = block.stop if needed is None else needed
             self.watch.step(block, events, kept, found, first)
         self.unlabelled += int((~labelled).sum())
         if labelled.all():
@@ -257,7 +271,7 @@ class Evaluation:
                 moment, arrival = times.read(block, last_moment)
                 last_moment = moment[-1]
                 block = times.features(block)
-                kept = [*_needed(kept, waiting), block]
+                kept = [*needed_blocks(kept, waiting), block]
             begin = block.start
             while begin < block.stop:
                 end = min(begin + rows_per_call, block.stop)
@@ -288,23 +302,39 @@ class Evaluation:
             participant.add_checkpoint(self.rows)
 
     def compare_with_best(
-        self, errors: Mapping[str, float], confidence: float = 0.95
+        self,
+        losses: Mapping[str, float],
+        confidence: float = 0.95,
+        *,
+        loss: Loss = "error",
     ) -> list[Difference]:
-        """Return the differences between the best learner and all others.
+        """Return the differences between the best learner and all others in a loss.
 
-        The data choose the best, so any pair might have been compared: the confidence
-        of each interval is such that those of all pairs hold together (Bonferroni). The
-        list is empty if differences are not tracked.
+        `losses` are their mean losses. The data choose the best, so any pair might have
+        been compared: the confidence of each interval is such that those of all pairs
+        hold together (Bonferroni). The list is empty if differences are not tracked.
         """
-        if not self._compare:
+        if not self._compare or not losses:
             return []
-        self.errors.add_checkpoint()
-        best = min(errors, key=lambda name: errors[name])
-        n_pairs = max(len(errors) * (len(errors) - 1) // 2, 1)
+        tracker = self.errors if loss == "error" else self.losses
+        tracker.add_checkpoint()
+        best = min(losses, key=lambda name: losses[name])
+        n_pairs = max(len(losses) * (len(losses) - 1) // 2, 1)
         single = 1.0 - (1.0 - confidence) / n_pairs
-        others = [name for name in errors if name != best]
-        found = [self.errors.difference(best, name, single) for name in others]
+        others = [name for name in losses if name != best]
+        found = [tracker.difference(best, name, single) for name in others]
         return [each for each in found if each is not None]
+
+    def log_losses(self) -> dict[str, float]:
+        """Return the mean log-loss of each learner that has one, references left out.
+
+        It needs the probabilities of the true labels.
+        """
+        return {
+            each.name: each.confusion.measure(("log_loss",))["cumulative"]["log_loss"]
+            for each in self.participants
+            if not each.reference and each.driver.probabilities == "truth"
+        }
 
     def sorted_labels(self) -> list[int]:
         """Return the numbers of the labels, sorted by label."""
@@ -323,7 +353,7 @@ class Evaluation:
         return [int(number) for number in frequent if totals[number] > 0]
 
 
-def _needed(kept: Sequence[Block], waiting: WaitingRows) -> list[Block]:
+def needed_blocks(kept: Sequence[Block], waiting: WaitingRows) -> list[Block]:
     """Return the blocks with rows whose labels are still to arrive."""
     if len(waiting.rows) == 0:
         return []
@@ -340,6 +370,8 @@ def native_evaluation(
     window: int = 1000,
     probabilities: Probabilities = "none",
     compare: bool = False,
+    late: bool = False,
+    budget: float | None = None,
 ) -> Evaluation:
     """Return an evaluation of learners of this package, which it trains in place.
 
@@ -347,20 +379,35 @@ def native_evaluation(
     `window` is the number of rows of the windowed error. `probabilities` decides which
     probabilities are computed: none, those of the predictions, or, for metrics, also
     those of the true labels. With `compare`, differences of learners are tracked.
+    `late` is whether labels arrive late, and with a `budget` each learner gets only the
+    labels that it asks for.
     """
+    from rpnb.evaluate.drivers.asked_labels import AskingDriver
+    from rpnb.evaluate.drivers.later import LaterDriver, remembers
+
     index = LabelIndex() if labels is None else labels
     declared = None if classes is None else np.asarray(classes)
     participants = []
     for name, model in {**models, **(references or {})}.items():
         reference = name not in models
         silent = reference or not hasattr(model, "predict_proba")
-        driver = NativeDriver(
+        needed: Probabilities = "none" if silent else probabilities
+        shown = needed != "none"
+        if budget is not None and not silent and not shown:
+            needed = "prediction"
+        native = NativeDriver(
             model,
             index,
-            "none" if silent else probabilities,
+            needed,
             classes=declared,
+            late=late or budget is not None,
             labels_only=reference,
         )
+        driver: Driver = native
+        if late and remembers(model):
+            driver = LaterDriver(native)
+        if budget is not None:
+            driver = AskingDriver(driver, budget, shown=shown)
         participants.append(
             Participant(name, driver, Confusion(window), reference=reference)
         )

@@ -66,8 +66,8 @@ class LearnerResult:
         Accuracy by predicted probability, over all samples; None without
         probabilities, or without a metric of probabilities.
     asked
-        With a budget, the error on all samples, estimated from the labels that the
-        learner requested, and their number; None without.
+        The error on all samples, estimated from the labels that the learner requested,
+        and how many there were; None without a budget.
 
     Examples
     --------

@@ -107,8 +107,8 @@ def format_of(path: str, named: str | None = None) -> str:
     if found is None:
         known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
         raise FileError(
-            f"{path}: the format is not known by the name of the file ({known}, "
-            f"perhaps with {', '.join(COMPRESSED)}); --format names one of "
+            f"{path}: cannot tell the format from the file name ({known}, perhaps "
+            f"with {', '.join(COMPRESSED)}); pass --format with one of "
             f"{', '.join(FORMATS)}"
         )
     if zipped and found in ("parquet", "feather", "excel"):
@@ -270,24 +270,82 @@ class LabelledFile:
 
     @property
     def name(self) -> str:
-        """The name of the file, for messages."""
+        r"""Name of the file, for messages.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from rpnb.files import LabelledFile, ReadOptions
+        >>> folder = TemporaryDirectory()
+        >>> path = Path(folder.name) / "leaves.csv"
+        >>> _ = path.write_text("width,height,species\n5,2,oak\n2,6,elm\n")
+        >>> with LabelledFile(str(path), ReadOptions(target="species")) as file:
+        ...     file.name == str(path)
+        True
+        >>> folder.cleanup()
+        """
         return self._reader.name
 
     @property
     def plan(self) -> ColumnPlan | None:
-        """Roles of the columns; None for sparse files, whose columns have no names."""
+        r"""Roles of the columns; None for sparse files, whose columns have no names.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from rpnb.files import LabelledFile, ReadOptions
+        >>> folder = TemporaryDirectory()
+        >>> path = Path(folder.name) / "leaves.csv"
+        >>> _ = path.write_text("width,height,species\n5,2,oak\n2,6,elm\n")
+        >>> with LabelledFile(str(path), ReadOptions(target="species")) as file:
+        ...     file.plan.kinds
+        {'width': 'number', 'height': 'number'}
+        >>> folder.cleanup()
+        """
         reader = self._reader
         return None if isinstance(reader, SvmLight) else reader.plan
 
     @property
     def notes(self) -> list[str]:
-        """Notes on how the file is read."""
+        r"""Notes on how the file is read.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from rpnb.files import LabelledFile, ReadOptions
+        >>> folder = TemporaryDirectory()
+        >>> path = Path(folder.name) / "leaves.csv"
+        >>> _ = path.write_text("width,height,species\n5,2,oak\n2,6,elm\n")
+        >>> with LabelledFile(str(path), ReadOptions(target="species")) as file:
+        ...     file.notes
+        []
+        >>> folder.cleanup()
+        """
         plan = self.plan
         return [*self._reader.notes, *(() if plan is None else plan.notes)]
 
     @property
     def declared(self) -> list[Any] | None:
-        """All labels, if the format declares them."""
+        r"""All labels, if the format declares them.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from rpnb.files import LabelledFile, ReadOptions
+        >>> folder = TemporaryDirectory()
+        >>> path = Path(folder.name) / "leaves.arff"
+        >>> lines = "@relation leaves", "@attribute width numeric"
+        >>> lines += "@attribute species {oak, elm}", "@data", "5,oak"
+        >>> _ = path.write_text("\n".join(lines))
+        >>> with LabelledFile(str(path), ReadOptions(target="species")) as file:
+        ...     file.declared
+        ['oak', 'elm']
+        >>> folder.cleanup()
+        """
         return self._reader.declared
 
     def share(self) -> float | None:
@@ -414,7 +472,15 @@ class LabelledArrays:
 
     @property
     def declared(self) -> Sequence[Any]:
-        """All labels."""
+        """All labels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rpnb.files import LabelledArrays
+        >>> LabelledArrays("leaves", np.eye(2), np.array(["oak", "elm"])).declared
+        ['elm', 'oak']
+        """
         labels: list[Any] = np.unique(self._y).tolist()
         return labels
 

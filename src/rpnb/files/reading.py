@@ -110,7 +110,16 @@ class LabelledChunk:
 
     @property
     def y(self) -> NDArray[Any]:
-        """Labels (n,); arbitrary for rows without a label."""
+        """Labels (n,); arbitrary for rows without a label.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rpnb.files import LabelledArrays
+        >>> arrays = LabelledArrays("leaves", np.eye(2), np.array(["oak", "elm"]))
+        >>> [chunk.y.tolist() for chunk in arrays.chunks(1)]
+        [['oak'], ['elm']]
+        """
         if self.labels.shape[0] == 0:
             return np.zeros(self.codes.shape[0], np.int64)
         return self.labels[self.codes]

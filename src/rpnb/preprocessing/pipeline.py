@@ -45,7 +45,11 @@ from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import Learner, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
-from rpnb.estimators.wrapping_learner import WrappingLearner, check_takes_weights
+from rpnb.estimators.wrapping_learner import (
+    WrappingLearner,
+    check_takes_numbers,
+    check_takes_weights,
+)
 from rpnb.preprocessing.scaler import RunningScaler, check_alike, scaled_rows
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -405,12 +409,6 @@ class PipelineLearner(WrappingLearner[PipelineState]):
     def accepts_unlabelled(self) -> bool:  # type: ignore[override]
         return getattr(self.inner, "accepts_unlabelled", False)
 
-    def tag(self, tags: Any) -> Any:
-        given = getattr(self.given.learner, "__sklearn_tags__", None)
-        if given is not None:
-            tags.input_tags.allow_nan = given().input_tags.allow_nan
-        return tags
-
     def begin(self, p: int, classes: LabelArray, declared: IntArray) -> PipelineState:
         check_parts(self.given.scaler, self.given.learner)
         scaler: RunningScaler = clone(self.given.scaler)
@@ -596,7 +594,7 @@ def check_parts(scaler: Any, learner: Any) -> None:
             f"learner must be a classifier of rpnb, got {learner!r}; for estimators of "
             "scikit-learn use its make_pipeline(RunningScaler(), …)"
         )
-    learner_of(learner).check_numbers("StreamPipeline")
+    check_takes_numbers(learner, "StreamPipeline")
 
 
 def _apply(state: PipelineState, X: Any) -> Any:

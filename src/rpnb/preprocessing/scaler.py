@@ -1,10 +1,9 @@
 """RunningScaler: standardise features online."""
 
-from collections.abc import Collection
 from typing import Any, Self, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
@@ -22,18 +21,13 @@ from rpnb.estimators.checks.weights import check_weight
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
     check_parameters,
-    read_estimator,
-    report_damage,
-    require_version,
+    describe,
+    load_estimator,
+    require_fitted,
     write_estimator,
 )
 from rpnb.estimators.saving.files import ModelSource
-from rpnb.estimators.saving.schema import (
-    StateSchema,
-    check_arrays,
-    check_values,
-    saturated,
-)
+from rpnb.estimators.saving.schema import StateSchema, saturated
 from rpnb.estimators.scaling import (
     CLIP,
     apply_scale,
@@ -108,7 +102,6 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     """
 
     _state: RunningScale
-    _state_version = 1
 
     def __init__(self, *, center: bool = True, clip: float | None = CLIP) -> None:
         self.center = center
@@ -373,22 +366,11 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         >>> RunningScaler.load("scaler.rpnb").mean_.tolist()
         [2.0]
         """
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                "This RunningScaler instance has nothing to save: it is not fitted yet."
-            )
-        p = self.n_features_in_
-        metadata, arrays = saturated({}, scale_to_arrays(self._state), _schema_of(p))
-        saved = SavedEstimator(
-            type(self).__name__,
-            self.parameters_to_json(),
-            np.zeros(1, np.int64),  # model files have classes, a scaler has none
-            p,
-            getattr(self, "feature_names_in_", None),
-            metadata,
-            arrays,
-            self._state_version,
-        )
+        require_fitted(self)
+        schema = StateSchema(scale_schema(self.n_features_in_))
+        state, arrays = saturated({}, scale_to_arrays(self._state), schema)
+        no_classes = np.zeros(1, np.int64)  # model files have some, a scaler has none
+        saved = describe(self, self.parameters_to_json(), no_classes, state, arrays)
         write_estimator(path, saved, key=key)
 
     def parameters_to_json(self) -> dict[str, Any]:
@@ -432,21 +414,19 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         >>> RunningScaler.load("scaler.rpnb").scale_.tolist()
         [1.0]
         """
-        saved = read_estimator(path, cls.__name__, key, cls._array_names)
-        with report_damage(path):
-            require_version(saved, cls._state_version)
-            scaler = cls.from_json(saved.parameters)
-            scaler.n_features_in_ = saved.n_features
-            if saved.feature_names is not None:
-                scaler.feature_names_in_ = saved.feature_names
-            schema = _schema_of(saved.n_features)
-            check_values(saved.state, schema)
-            scaler._state = scale_from_arrays(check_arrays(saved.arrays, schema))
+        scaler: Self = load_estimator(
+            *(cls, path, key),
+            lambda saved: StateSchema(scale_schema(saved.n_features)),
+            cls._restored,
+        )
         return scaler
 
     @classmethod
-    def _array_names(cls, saved: SavedEstimator) -> Collection[str]:
-        return scale_schema(saved.n_features).keys()
+    def _restored(cls, saved: SavedEstimator, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Return the scaler from the content of a model file."""
+        scaler = cls.from_json(saved.parameters)
+        scaler._state = scale_from_arrays(arrays)
+        return scaler
 
     @classmethod
     def from_json(cls, parameters: dict[str, Any]) -> Self:
@@ -495,10 +475,6 @@ def _state_of(name: str, scaler: Any) -> RunningScale:
     if not scaler.__sklearn_is_fitted__():
         raise ValueError(f"{name} has not seen any data yet")
     return scaler._state
-
-
-def _schema_of(p: int) -> StateSchema:
-    return StateSchema(scale_schema(p))
 
 
 def scaled_rows(

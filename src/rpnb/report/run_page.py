@@ -8,7 +8,7 @@ import numpy as np
 from rpnb._version import __version__
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.registry import stream_parameters
-from rpnb.evaluate.differences import significance_sentence
+from rpnb.evaluate.differences import Difference, significance_sentence
 from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.metrics import (
     LOSSES,
@@ -61,6 +61,7 @@ _PANELS = 8
 
 _CONTENTS = {
     "summary": "Summary",
+    "differences": "Differences",
     "curves": "Learning curves",
     "members": "Members of the pool",
     "balance": "Class balance",
@@ -106,6 +107,7 @@ def stream_page(
     watch = evaluation.watch
     sections = {
         "summary": _summary(evaluation, facts),
+        "differences": _differences(evaluation),
         "curves": _curves(evaluation),
         "members": _members(pools) if pools else None,
         "balance": _balance(evaluation),
@@ -170,12 +172,7 @@ def _verdict(evaluation: Evaluation) -> str:
 
 def _confidence(evaluation: Evaluation) -> list[str]:
     """Return a sentence on how sure the ranking is, or none if that is unknown."""
-    errors = {
-        each.name: each.confusion.error
-        for each in evaluation.participants
-        if not each.reference
-    }
-    sentence = significance_sentence(evaluation.compare_with_best(errors))
+    sentence = significance_sentence(evaluation.compare_with_best(_errors(evaluation)))
     return [] if sentence is None else [f" {sentence}"]
 
 
@@ -244,6 +241,46 @@ def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
         )
     body = tag("tbody", *lines)
     return section("summary", "Summary", table(caption, head, [body], label="Summary"))
+
+
+def _differences(evaluation: Evaluation) -> Html | None:
+    """Return a table of differences from the best learner; None for one learner."""
+    found = {
+        "Error": evaluation.compare_with_best(_errors(evaluation)),
+        "Log-loss": evaluation.compare_with_best(
+            evaluation.log_losses(), loss="log_loss"
+        ),
+    }
+    lines = [
+        row(f"{each.first} − {each.second}", (loss, *_cells_of(each)))
+        for loss, differences in found.items()
+        for each in differences
+    ]
+    if not lines:
+        return None
+    caption = (
+        "Loss of the best learner minus that of each other one. The intervals of a "
+        "loss hold together, at all rows, with a probability of 95 %. Here a row has a "
+        "log-loss of at most log 1,000."
+    )
+    head = ("Learners", "Loss", "Difference", "Low", "High", "Lower")
+    body = tag("tbody", *lines)
+    shown = table(caption, head, [body], label="Differences")
+    return section("differences", "Differences", shown)
+
+
+def _cells_of(found: Difference) -> list[str]:
+    ends = (found.mean[-1], found.low[-1], found.high[-1])
+    return [*(f"{end:+.4f}" for end in ends), found.better or "not significant"]
+
+
+def _errors(evaluation: Evaluation) -> dict[str, float]:
+    """Return the error of each learner, references left out."""
+    return {
+        each.name: each.confusion.error
+        for each in evaluation.participants
+        if not each.reference
+    }
 
 
 def _curves(evaluation: Evaluation) -> Html:

@@ -132,7 +132,7 @@ def advance(
         for events in read_events(connection, model.id, model.applied, chunk, before):
             yield model.apply(events)
         return
-    since = history.since(number)
+    since = history.since
     answers = history.serving.number == number
     compared = None if model.comparison is None else model.comparison.since
     if answers:
@@ -180,8 +180,10 @@ def _compare(
         served, truth = answer or ObservedAnswer([None] * n, None)
     else:
         truth = event.truth
+        # Rows may have been predicted by a learner that served before.
+        serving = model.history.serving.number
         served = [
-            None if contender == model.contender else label
+            label if contender == serving else None
             for label, contender in zip(
                 event.predicted or (), event.contenders or (), strict=True
             )

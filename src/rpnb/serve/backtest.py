@@ -37,6 +37,7 @@ from rpnb.serve.specs import ModelSpec, new_learner
 
 # Number of a learner that has answered no row of the log.
 _NO_CONTENDER = -1
+_LOSSES: tuple[Loss, ...] = ("error", "log_loss")
 # Rows that are read at a time.
 _CHUNK = 5_000
 
@@ -71,7 +72,8 @@ class BacktestRow:
         All figures that a service keeps.
     differences
         Mean loss minus that of the serving learner, by loss, on the rows that both
-        predicted; empty for the serving learner itself.
+        predicted; empty for the serving learner itself. The intervals of all learners
+        and losses hold together.
     """
 
     name: str
@@ -213,7 +215,7 @@ class _Pair:
 
     def __init__(self, name: str, serving: str) -> None:
         self._names = (name, serving)
-        self._losses: dict[Loss, list[FloatArray]] = {"error": [], "log_loss": []}
+        self._losses: dict[Loss, list[FloatArray]] = {loss: [] for loss in _LOSSES}
 
     def add(self, loss: Loss, own: FloatArray, other: FloatArray) -> None:
         """Add losses of rows, NaN for rows without a prediction."""
@@ -280,7 +282,8 @@ def backtest(
     candidates
         Specifications of the other learners, by name.
     confidence
-        Probability that all differences are within their intervals, at all rows.
+        Probability that the intervals of all differences, in both losses and at all
+        rows, contain their expectations (Bonferroni).
     progress
         Function that is called from time to time.
 
@@ -355,6 +358,7 @@ def _replay(
             if progress is not None:
                 progress(BacktestProgress(done, total, time.monotonic() - started))
     compare()
+    single = 1.0 - (1.0 - confidence) / max(len(_LOSSES) * len(others), 1)
     return Backtest(
         served.name,
         events,
@@ -364,7 +368,7 @@ def _replay(
         [
             serving.row({}),
             *(
-                run.row(pair.differences(confidence))
+                run.row(pair.differences(single))
                 for run, pair in zip(others, pairs, strict=True)
             ),
         ],

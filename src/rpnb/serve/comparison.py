@@ -52,8 +52,13 @@ class LossDifference:
                     self._step *= 2
                     self._points = [p for p in self._points if p[0] % self._step == 0]
 
-    def summary(self, confidence: float = CONFIDENCE) -> dict[str, Any]:
-        """Return the mean difference with its interval, now and at earlier rows."""
+    def summary(
+        self, confidence: float = CONFIDENCE, intervals: int = 1
+    ) -> dict[str, Any]:
+        """Return the mean difference with its interval, now and at earlier rows.
+
+        `confidence` is that of several intervals together (Bonferroni).
+        """
         points = list(self._points)
         if self.rows and (not points or points[-1][0] != self.rows):
             points.append([self.rows, self._total, self._square])
@@ -63,7 +68,8 @@ class LossDifference:
             return found | nothing | {"curve": []}
         rows, total, square = np.array(points, dtype=np.float64).T
         mean, top = total / rows, self._largest
-        wide = boundary(square, (1.0 - confidence) / 2.0, top) / rows
+        alpha = (1.0 - confidence) / intervals
+        wide = boundary(square, alpha / 2.0, top) / rows
         low, high = np.maximum(mean - wide, -top), np.minimum(mean + wide, top)
         better = None
         if low[-1] > 0.0 or high[-1] < 0.0:

@@ -25,13 +25,15 @@ from rpnb.evaluate.waiting.shifts import WINDOW, Alarm
 from rpnb.evaluate.waiting.table_columns import column_distances
 from rpnb.evaluate.waiting.watch import InputWatch, LearnerWatch
 from rpnb.labels import LabelIndex
+from rpnb.serve.asked_error import asked_error
 from rpnb.serve.log import DAMAGE, read_log
 from rpnb.serve.served_model import ServedModel
 
 #: Rows, and labels, of the log with which a follower begins.
 MOST: Final = 20_000
-# Seconds for which figures are reused.
+# Seconds for which figures are reused, and the error of rows that were asked for.
 _FRESH: Final = 1.0
+_ASKED_FRESH: Final = 10.0
 # Most columns, alarms, changes of an alarm, and points of a curve that are shown.
 _COLUMNS, _ALARMS, _CHANGES, _POINTS = 8, 10, 6, 200
 
@@ -145,6 +147,8 @@ class ModelFollower:
         self._seq = self._event = -1
         self._waiting: dict[int, float] = {}
         self._now = self._watch.forecast.expected([])
+        self._asked: dict[str, Any] | None = None
+        self._asked_at = float("-inf")
 
     # Reading
 
@@ -172,6 +176,9 @@ class ModelFollower:
                 self._labelled(item)
         self._predicted(batch)
         self._now = self._expected(connection)
+        if time.monotonic() - self._asked_at >= _ASKED_FRESH:
+            self._asked = _read_asked(connection, self._model)
+            self._asked_at = time.monotonic()
         self.problem, self.read_at = None, time.monotonic()
 
     def _first_row(self, connection: sqlite3.Connection) -> int:
@@ -272,7 +279,23 @@ class ModelFollower:
             "outside": self._inputs.outside,
             "outside_column": self._inputs.outside_column,
             "distances": most[:_COLUMNS],
+            "predicted_moved": self._predicted_moved(),
             "alarms": self._inputs.shifts.raised + self._watch.raised,
+            "alarms_by_kind": self._alarms(),
+        }
+
+    def _predicted_moved(self) -> float | None:
+        """Return the latest distance of the predicted classes from the reference."""
+        rows, distances = self._watch.classes.series()
+        return float(distances[-1, 0]) if len(rows) else None
+
+    def _alarms(self) -> dict[str, int]:
+        """Return the number of alarms by kind."""
+        predictions = self._watch.classes.raised
+        return {
+            "inputs": self._inputs.shifts.raised,
+            "predictions": predictions,
+            "errors": self._watch.raised - predictions,
         }
 
     def details(self) -> dict[str, Any]:
@@ -297,6 +320,7 @@ class ModelFollower:
                 ],
                 "left_out": max(len(columns) - _COLUMNS, 0),
             },
+            "asked": self._asked,
             "skipped": self._inputs.skipped,
             "clocks": sorted(self._inputs.shifts.clocks),
             "latest_alarms": [_alarm(each) for each in alarms[-_ALARMS:]],
@@ -372,6 +396,27 @@ def _sound(
         return _Row(float(when), 0, seq, values, label, sure)
     except (ValueError, TypeError):
         return None
+
+
+def _read_asked(
+    connection: sqlite3.Connection, model: ServedModel
+) -> dict[str, Any] | None:
+    """Return how many rows were asked for, and the error that their labels estimate.
+
+    None if the model was never asked.
+    """
+    drawn = connection.execute(
+        "SELECT rows, asked FROM asking WHERE model=?", (model.id,)
+    ).fetchone()
+    if drawn is None or drawn[0] == 0:
+        return None
+    (waiting,) = connection.execute(
+        "SELECT count(*) FROM rows WHERE model=? AND event IS NULL AND weight IS NOT "
+        "NULL",
+        (model.id,),
+    ).fetchone()
+    found = {"offered": int(drawn[0]), "drawn": int(drawn[1]), "open": waiting}
+    return found | asked_error(connection, model.id, model.contender)
 
 
 def _labels(

@@ -15,7 +15,6 @@ import zlib
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
-from rpnb.serve.costs import state_numbers
 from rpnb.serve.limits import Limits, beyond
 from rpnb.serve.log import DAMAGE, EventError, LogError, checksum_of
 from rpnb.serve.specs import ModelSpec
@@ -114,12 +113,14 @@ class History:
             found = each.contender
         return found
 
-    def since(self, contender: int) -> int:
-        """Return the event at which a contender last began or ceased to serve."""
-        for each in reversed(self.promotions):
-            if contender in (each.contender, each.before):
-                return each.event
-        return 0
+    @property
+    def since(self) -> int:
+        """Id of the event at which the serving learner last changed; 0 at the start.
+
+        All challengers are compared with the serving learner from here on: earlier
+        answers were another learner's.
+        """
+        return self.promotions[-1].event if self.promotions else 0
 
     def find(self, name: str) -> Contender | None:
         """Return the contender with a name, unless it was withdrawn."""
@@ -212,10 +213,8 @@ def check_sizes(
     With `more`, a learner with that specification is counted, too.
     """
     specs = [each.spec for each in history.live]
-    numbers = sum(
-        state_numbers(each.learner, each.parameters, each.width, max(classes, 2))
-        for each in (specs if more is None else [*specs, more])
-    )
+    asked = specs if more is None else [*specs, more]
+    numbers = sum(each.state_numbers(classes) for each in asked)
     if numbers > limits.max_state:
         what = "the learner would hold too many numbers"
         if len(specs) + (more is not None) > 1:

@@ -149,16 +149,6 @@ def backup(folder: Path, target: Path) -> None:
             copy.execute("PRAGMA journal_mode=WAL")
 
 
-def replayed_state(folder: Path, name: str) -> bytes | None:
-    """Return a model's state after an offline replay of the log, event by event."""
-    with read_log(folder) as connection:
-        for row in stored_models(connection):
-            if row.name == name:
-                *_, (_, model) = replay_from_base(connection, row, chunk=1)
-                return model.to_bytes()
-    raise LogError(f"{folder} has no model of this name")
-
-
 # Events that cannot be replayed
 
 

@@ -214,7 +214,6 @@ class _WriterCollector:
             ("high", "Upper end of the band of the expected error."),
             ("known", "1 if the band is reliable."),
             ("outside", "Share of rows with inputs for which labels were rare."),
-            ("alarms", "Alarms for inputs, predicted classes and errors."),
         ):
             family = GaugeMetricFamily(
                 f"rpnb_model_waiting_{name}", text, labels=("model",)
@@ -223,6 +222,24 @@ class _WriterCollector:
                 value = figures[name]
                 family.add_metric((model,), nan if value is None else float(value))
             yield family
+        family = GaugeMetricFamily(
+            "rpnb_model_waiting_alarms",
+            "Alarms for inputs, predicted classes (predictions) and errors.",
+            labels=("model", "kind"),
+        )
+        for model, figures in found.items():
+            for kind, count in figures["alarms_by_kind"].items():
+                family.add_metric((model, kind), count)
+        yield family
+        family = GaugeMetricFamily(
+            "rpnb_model_predicted_moved",
+            "Share of the distribution of predicted classes that moved.",
+            labels=("model",),
+        )
+        for model, figures in found.items():
+            moved = figures["predicted_moved"]
+            family.add_metric((model,), nan if moved is None else moved)
+        yield family
         family = GaugeMetricFamily(
             "rpnb_model_input_moved",
             "Share of a feature's distribution that moved, for the largest ones.",

@@ -1,16 +1,19 @@
 """Figures of a served model: errors, baselines, calibration, drift alarms.
 
 A prediction is scored when its label arrives. Two baselines are scored as well: the
-most frequent class so far, and the class of the previous label. Like the model's state,
-the figures are a function of the log.
+most frequent class so far, and the class of the previous label. Drift alarms are those
+of `DriftAware` with the detector "ddm", except that one error after none gives no
+alarm. Like the model's state, the figures are a function of the log.
 """
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from math import sqrt
 from typing import Any, final
 
+import numpy as np
+
+from rpnb.estimators.drift.sequential_tests import DDM
 from rpnb.serve.label_rules import Label
 
 WINDOW = 1000
@@ -19,36 +22,6 @@ _BINS = 10
 _ALARMS = 100
 # Classes in the confusion matrix and in the list of classes, at most.
 _MATRIX, _LISTED = 30, 50
-
-
-@final
-class DriftDetector:
-    """DDM: Gama, Medas, Castillo and Rodrigues, "Learning with drift detection", 2004.
-
-    With p the error rate of n predictions and s = √(p(1 − p)/n), it raises an alarm if
-    p + s > p′ + 3s′, where p′ + s′ is the smallest p + s so far, and then starts again.
-    As in the paper, the first 30 predictions raise none. Departure: p = 0 is no
-    minimum, since its s is 0 and the next mistake alone would raise an alarm.
-    """
-
-    def __init__(self) -> None:
-        self.n = self.mistakes = 0
-        self.smallest: list[float] | None = None
-
-    def add(self, wrong: bool) -> bool:
-        """Add a prediction; return whether it raised an alarm."""
-        self.n = n = self.n + 1
-        self.mistakes += wrong
-        if n < 30 or not self.mistakes:
-            return False
-        p = self.mistakes / n
-        s = sqrt(p * (1.0 - p) / n)
-        if self.smallest is None or p + s <= self.smallest[0] + self.smallest[1]:
-            self.smallest = [p, s]
-        elif p + s > self.smallest[0] + 3.0 * self.smallest[1]:
-            self.n, self.mistakes, self.smallest = 0, 0, None
-            return True
-        return False
 
 
 @final
@@ -72,7 +45,7 @@ class Scores:
         """number of drift alarms"""
         self.alarms: list[list[float]] = []
         """row number and time of the latest drift alarms"""
-        self._detector = DriftDetector()
+        self._detector = DDM(from_first_error=True)
         self._majority: Label | None = None
         self._last: Label | None = None
         self._window: deque[tuple[bool, bool, bool]] = deque(maxlen=WINDOW)
@@ -109,7 +82,7 @@ class Scores:
             Time of the labels, in seconds since 1970.
         """
         # This loop runs for every learned row: local variables are faster.
-        balance, window, detect = self.balance, self._window, self._detector.add
+        balance, window, detector = self.balance, self._window, self._detector
         majority, last, scored = self._majority, self._last, self.scored
         largest = balance[majority] if majority is not None else 0
         all_0, all_1, all_2 = self.mistakes
@@ -152,7 +125,8 @@ class Scores:
                 cell[0] += 1
                 cell[1] += p
                 cell[2] += not wrong[0]
-            if detect(wrong[0]):
+            detector.update(wrong[0])
+            if detector.drift_detected:
                 self.raised += 1
                 self.alarms = [*self.alarms[1 - _ALARMS :], [scored, time]]
             if scored % self._step == 0:
@@ -262,7 +236,7 @@ class Scores:
             "calibration": self.calibration,
             "alarms": self.alarms,
             "raised": self.raised,
-            "detector": vars(self._detector),
+            "detector": self._detector.to_arrays()["numbers"].tolist(),
             "majority": self._majority,
             "last": self._last,
             "window": [sum(bit << k for k, bit in enumerate(w)) for w in self._window],
@@ -279,9 +253,11 @@ class Scores:
         scores.balance = Counter(dict(saved["balance"]))
         scores.confusion = Counter({(a, b): n for a, b, n in saved["confusion"]})
         scores.calibration, scores.alarms = saved["calibration"], saved["alarms"]
-        # Snapshots of older versions have only the alarms that were kept.
-        scores.raised = saved.get("raised", len(scores.alarms))
-        vars(scores._detector).update(saved["detector"])
+        scores.raised = saved["raised"]
+        scores._detector = DDM.from_arrays(
+            {"numbers": np.array(saved["detector"], np.float64)},
+            from_first_error=True,
+        )
         scores._majority, scores._last = saved["majority"], saved["last"]
         for bits in saved["window"]:
             wrong = (bool(bits & 1), bool(bits & 2), bool(bits & 4))

@@ -19,16 +19,16 @@ from rpnb.core.asking import Asking
 from rpnb.core.columns.coding import ColumnKind
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.mini_batches import model_to_bytes
-from rpnb.estimators.pooled import PooledClassifier
 from rpnb.estimators.protocol import (
     check_labels,
     columns_of,
+    explains_by_sampling,
+    keeps_scores,
     learn_kept,
     predict_kept,
+    predicts_most_probable,
 )
-from rpnb.estimators.rpnb import RPNBClassifier
 from rpnb.serve.comparison import Comparison
-from rpnb.serve.costs import class_steps, row_steps
 from rpnb.serve.guesses import Guess, Guesses
 from rpnb.serve.history import History, new_history
 from rpnb.serve.http.request_tables import RequestColumns
@@ -40,8 +40,6 @@ from rpnb.serve.recent import KEPT, RecentPrediction, reason_of
 from rpnb.serve.scores import Scores
 from rpnb.serve.specs import Learner, ModelSpec
 
-# Combiners whose probabilities are an increasing function of the scores.
-_MONOTONE_COMBINERS = ("log_sum", "product")
 # Probabilities closer than this may be in another order than the scores.
 _TIE = 1e-9
 # Learning steps after which waiting predictions get the lock.
@@ -50,7 +48,7 @@ _STEPS_PER_TURN = 5e7
 _VALUES_PER_CALL = 1_000_000
 # Most probabilities of a request that the log keeps, to compare log-losses.
 _MOST_KEPT = 1_000_000
-# Rows of a pooled classifier that are explained per turn, about 10 ms each.
+# Rows that are explained by sampling per turn, about 10 ms each.
 _SAMPLED_PER_TURN = 8
 
 
@@ -347,11 +345,7 @@ class ServedModel:
     def _predicted_numbers(self, X: FloatArray, P: FloatArray) -> IntArray:
         """Return the numbers of the predicted classes of rows with probabilities P."""
         learner = self.learner
-        if (
-            isinstance(learner, RPNBClassifier)
-            and learner.combiner in _MONOTONE_COMBINERS
-        ):
-            # `predict` takes the largest score: the same class, unless two nearly tie.
+        if predicts_most_probable(learner):
             numbers = P.argmax(axis=1)
             largest = P[np.arange(P.shape[0]), numbers]
             if ((largest[:, None] - _TIE <= P).sum(axis=1) == 1).all():
@@ -361,7 +355,7 @@ class ServedModel:
     def explain(self, X: FloatArray) -> dict[str, Any]:
         """Return the contribution of each feature to the predicted class's score."""
         step = max(1, _VALUES_PER_CALL // X.shape[1])
-        if isinstance(self.learner, PooledClassifier):
+        if explains_by_sampling(self.learner):
             step = _SAMPLED_PER_TURN
         found = [
             self._explain(X[start : start + step])
@@ -425,8 +419,7 @@ class ServedModel:
     @property
     def keeps_scores(self) -> bool:
         """Whether the learner learns labels from the scores of their predictions."""
-        learner = self.learner
-        return isinstance(learner, PooledClassifier) and learner.delays == "varying"
+        return keeps_scores(self.learner)
 
     @property
     def whole_events(self) -> bool:
@@ -446,9 +439,7 @@ class ServedModel:
 
     def steps(self, rows: int, new_classes: int = 0) -> float:
         """Estimate the number of steps that learning some rows takes."""
-        spec, classes = self.spec, max(len(self.known) + new_classes, 2)
-        each = row_steps(spec.learner, spec.parameters, spec.width, classes)
-        return rows * each + new_classes * class_steps(spec.learner, spec.width)
+        return self.spec.steps(rows, len(self.known) + new_classes, new_classes)
 
     def apply(self, events: Sequence[LabelledEvent]) -> dict[int, ObservedAnswer]:
         """Learn the rows of events; return the predictions of "observe" events.

@@ -15,6 +15,7 @@ from typing import Any, final
 
 from rpnb.evaluate.differences import Loss
 from rpnb.serve.arrivals import advance
+from rpnb.serve.comparison import LossDifference
 from rpnb.serve.history import Contender
 from rpnb.serve.log import open_log
 from rpnb.serve.model_rows import stored_models
@@ -49,6 +50,8 @@ class Shadow:
         Function that writes its state to the log.
     every
         Number of learned rows, and seconds, after which its state is written.
+    most
+        Largest number of challengers, whose intervals hold together.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Shadow:
         contender: Contender,
         keep: KeepState,
         every: tuple[int, float],
+        most: int = 1,
     ) -> None:
         self.contender = contender
         self.model: ServedModel | None = None
@@ -69,7 +73,7 @@ class Shadow:
         self._read = 0
         """id of the last event that it has read, with or without labelled rows"""
         self._folder, self._served, self._keep = folder, served, keep
-        self._every = every
+        self._every, self._most = every, most
         self._kept = (0, time.monotonic())
         self._wake = threading.Event()
         self._asked: threading.Event | None = None
@@ -81,13 +85,24 @@ class Shadow:
 
     @property
     def caught_up(self) -> bool:
-        """Whether it has learned all events that it may read."""
-        model, served = self.model, self._served.applied
-        if self.problem is not None or model is None:
+        """Whether it has learned, and was compared on, all events of the model."""
+        return self._has_read(self._served.applied)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has learned all events that it may read.
+
+        Events whose answers are not in the log yet follow in a moment.
+        """
+        served = self._served.applied
+        return self._has_read(min(self.settled, served) if self.settled else served)
+
+    def _has_read(self, event: int) -> bool:
+        """Return whether it has learned the events up to an id."""
+        if self.problem is not None or self.model is None:
             return False
-        wanted = min(self.settled, served) if self.settled else served
         # The serving learner may begin after an event without labelled rows.
-        return max(model.applied, self._read) >= wanted
+        return max(self.model.applied, self._read) >= event
 
     @property
     def scores(self) -> Scores:
@@ -95,14 +110,20 @@ class Shadow:
         return Scores() if self.model is None else self.model.scores
 
     def differences(self) -> dict[Loss, dict[str, Any]]:
-        """Return its losses minus those of the serving learner; empty at the start."""
+        """Return its losses minus those of the serving learner; empty at the start.
+
+        Any of the most challengers might win in either loss, so all of these intervals
+        hold together.
+        """
         comparison = None if self.model is None else self.model.comparison
         if comparison is None:
             return {}
-        return {
-            "error": comparison.error.summary(),
-            "log_loss": comparison.log_loss.summary(),
+        both: dict[Loss, LossDifference] = {
+            "error": comparison.error,
+            "log_loss": comparison.log_loss,
         }
+        n = self._most * len(both)
+        return {loss: each.summary(intervals=n) for loss, each in both.items()}
 
     def settle(self, event: int) -> None:
         """Allow it to read the log up to an event."""
@@ -182,8 +203,11 @@ class Shadow:
 class Shadows:
     """The challengers of all models."""
 
-    def __init__(self, folder: Path, keep: KeepState, every: tuple[int, float]) -> None:
-        self._folder, self._keep, self._every = folder, keep, every
+    def __init__(
+        self, folder: Path, keep: KeepState, every: tuple[int, float], most: int
+    ) -> None:
+        self._folder, self._keep = folder, keep
+        self._every, self._most = every, most
         self._found: dict[int, dict[int, Shadow]] = {}
         self._settled: dict[int, int] = {}
 
@@ -213,7 +237,8 @@ class Shadows:
                 running.pop(number).close()
         for number, contender in wanted.items():
             if number not in running:
-                shadow = Shadow(self._folder, model, contender, self._keep, self._every)
+                about = self._keep, self._every, self._most
+                shadow = Shadow(self._folder, model, contender, *about)
                 shadow.settle(self._settled.get(model.id, 0))
                 running[number] = shadow
 

@@ -12,16 +12,18 @@ import numpy as np
 
 from rpnb.core.columns.coding import MOST_WIDTH, WIDTHS, ColumnKind
 from rpnb.estimators.checks.columns import CATEGORICAL, TEXT, Columns
-from rpnb.estimators.protocol import declare, set_columns
+from rpnb.estimators.protocol import (
+    StreamClassifier,
+    declare,
+    has_probabilities,
+    set_columns,
+)
 from rpnb.estimators.registry import (
     DEFAULT,
     RegisteredLearner,
     find_learner,
     learners,
 )
-from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.estimators.stream.prediction_sets import has_probabilities
-from rpnb.serve.costs import state_numbers
 from rpnb.serve.label_rules import (
     Label,
     as_array,
@@ -34,6 +36,8 @@ Learner = StreamClassifier
 NewClasses = Literal["accept", "refuse"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+# Steps of learning a row, besides those that change the state.
+_STEPS_PER_ROW = 1_000.0
 # Parameters set by the server, or useless in it.
 _NOT_FOR_CLIENTS = ("n_jobs", "shuffle")
 
@@ -86,6 +90,21 @@ class ModelSpec:
         """Number of columns after coding: text and dates take several."""
         columns = self.columns
         return self.n_features if columns is None else columns.width
+
+    def state_numbers(self, classes: int) -> float:
+        """Estimate, from above, how many numbers the learner's state holds."""
+        learner = learners()[self.learner]
+        return learner.state_numbers(self.parameters, self.width, max(classes, 2))
+
+    def steps(self, rows: int, classes: int, new_classes: int = 0) -> float:
+        """Estimate the steps of learning rows, each of which changes most of the state.
+
+        A processor does about 10⁹ per second. `classes` includes the new ones.
+        """
+        each = _STEPS_PER_ROW + self.state_numbers(classes)
+        return rows * each + new_classes * learners()[self.learner].class_steps(
+            self.width
+        )
 
     def to_json(self) -> str:
         """Return the specification as JSON."""
@@ -328,7 +347,7 @@ def check_size(
     classes: int = 0,
 ) -> float:
     """Estimate how many numbers a learner holds; refuse too many."""
-    numbers = state_numbers(learner, parameters, p, max(classes, 2))
+    numbers = learners()[learner].state_numbers(parameters, p, max(classes, 2))
     if numbers > limits.max_state:
         raise beyond(
             "max_state", limits.max_state, "the learner would hold too many numbers"

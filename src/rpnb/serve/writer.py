@@ -162,6 +162,7 @@ class Writer:
             folder,
             self._write_challenger_state,
             (self.schedule.snapshot_rows, self.schedule.snapshot_seconds),
+            limits.max_challengers,
         )
         self._cleaned = time.monotonic()
         self._failed = self._stop_at = 0.0

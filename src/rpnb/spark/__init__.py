@@ -13,10 +13,15 @@ except ImportError as error:
     ) from error
 
 from rpnb.spark.bad_rows import BadRowError
-from rpnb.spark.learn import BatchResult, learn
+from rpnb.spark.learning import BatchResult, learn
 from rpnb.spark.ml import RPNBEstimator, RPNBModel
-from rpnb.spark.predict import predict
-from rpnb.spark.stream import SavedBatch, progress_listener, saved_batch, stream
+from rpnb.spark.predicting import predict
+from rpnb.spark.streaming_query import (
+    SavedBatch,
+    progress_listener,
+    saved_batch,
+    stream,
+)
 
 __all__ = [
     "BadRowError",

@@ -29,11 +29,11 @@ from pyspark.ml.util import (
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from rpnb import RPNBClassifier
 from rpnb.estimators.mini_batches import model_from_bytes, model_to_bytes
-from rpnb.estimators.rpnb import RPNBClassifier
 from rpnb.spark.frame_columns import quoted
-from rpnb.spark.learn import learn
-from rpnb.spark.predict import predict
+from rpnb.spark.learning import learn
+from rpnb.spark.predicting import predict
 
 # Parameters of `RPNBClassifier` by their names in Spark ML.
 _PARAMETERS = {

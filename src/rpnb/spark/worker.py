@@ -17,8 +17,7 @@ from rpnb.estimators.mini_batches import (
     observe_rows,
     score_rows,
 )
-from rpnb.estimators.protocol import accepts_sparse
-from rpnb.estimators.stream.learner import BlockStatistics
+from rpnb.estimators.protocol import BlockStatistics, accepts_sparse
 from rpnb.spark.arrow_rows import (
     RowRules,
     Rows,

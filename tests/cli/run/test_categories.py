@@ -137,3 +137,38 @@ def test_the_report_names_categories_that_moved(tmp_path: Path) -> None:
     text = report.read_text(encoding="utf-8")
     assert re.search(r"red: 1?\d\.\d\s% → [56]\d\.\d\s%", text)
     assert "e+15" not in text  # the number of a category's hash
+
+
+@pytest.mark.parametrize("model", ["Pooled", "AROW"])
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [("{:02d}:30", "times of day"), ("2024-01-{:02d}", None)],
+)
+def test_times_are_categories_on_request(
+    tmp_path: Path,
+    model: str,
+    cell: str,
+    words: str | None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "times.csv"
+    lines = [f"{cell.format(10 + i % 4)},{i % 3},{'pq'[i % 4 > 1]}" for i in range(200)]
+    path.write_text("\n".join(["d,x,y", *lines, ""]))
+    line = ["run", str(path), "--target", "y", "--quiet", "--model", model, "--json"]
+    assert main([*line, "--as-category", "d"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["columns"]["categories"] == {"d": 4}
+    if words is not None:
+        assert main(line) == 2
+        said = capsys.readouterr().err
+        assert f"column d: contains {words}, neither numbers nor categories" in said
+        assert "use --as-category d" in said
+
+
+def test_dates_are_no_labels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "dates.csv"
+    path.write_text("d,x\n" + "2024-01-02,1\n2024-01-03,2\n" * 20)
+    assert main(["run", str(path), "--target", "d"]) == 2
+    assert "column d: contains dates, but labels are text" in capsys.readouterr().err

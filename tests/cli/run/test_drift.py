@@ -36,7 +36,7 @@ def test_alarms_are_in_the_table_in_json_and_in_the_report(
     assert main([*words, "--scale", "--report", str(tmp_path / "page.html")]) == 0
     shown = capsys.readouterr().out
     assert "drift alarm, at row 8" in shown
-    assert "Scaled by the mean and deviation so far: RPNB." in shown
+    assert "Scaled online (running mean and standard deviation): RPNB." in shown
     page = (tmp_path / "page.html").read_text()
     assert "<dt>Drift alarms, by row</dt>" in page
     # In two curves, each for wide screens and for narrow ones, and in their data.
@@ -62,3 +62,29 @@ def test_a_learner_with_a_detector_is_saved_and_resumed(
     second = ["run", str(tmp_path / "second.csv"), "--target", "kind", "--load", model]
     assert main([*second, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["learners"][0]["drifts"] == whole != []
+
+
+def test_missing_values_are_learned_with_a_detector(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "holes.csv"
+    lines = [f"{i % 7 if i % 5 else ''},{'pq'[i % 7 > 3]}" for i in range(300)]
+    path.write_text("\n".join(["x,y", *lines, ""]))
+    words = ["run", str(path), "--target", "y", "--drift", "adwin", "--json", "--quiet"]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["learners"][0]["error"] < 0.3
+
+
+@pytest.mark.parametrize("end", ["", "T12:00:00+02:00"])
+def test_dates_are_refused_with_the_option_to_leave_out(
+    tmp_path: Path, end: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "dates.csv"
+    lines = [f"2024-01-{1 + i % 28:02d}{end},{i % 7},{'pq'[i % 2]}" for i in range(90)]
+    path.write_text("\n".join(["d,x,y", *lines, ""]))
+    words = ["run", str(path), "--target", "y", "--quiet"]
+    assert main([*words, "--drift", "adwin"]) == 2
+    assert "Pooled without --drift, which reads it" in capsys.readouterr().err
+    assert main([*words, "--model", "AROW"]) == 2
+    assert "--model Pooled, which reads it" in capsys.readouterr().err
+    assert main(words) == 0

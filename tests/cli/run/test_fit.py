@@ -93,6 +93,50 @@ def test_a_stream_with_a_stray_row_is_called_sorted_too(
     assert capsys.readouterr().out.startswith("Do not use ")
 
 
+@pytest.mark.parametrize("strays", [5, 10, 30, 100])
+def test_a_stream_with_a_few_rows_out_of_place_is_called_sorted_too(
+    tmp_path: Path, strays: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = classes("a" * 500 + "b" * 500 + "c" * 500)
+    moved = np.random.default_rng(1).choice(1500, strays, replace=False)
+    labels[moved] = np.random.default_rng(2).permutation(labels[moved])
+    assert saved_stream(tmp_path, capsys, labels).startswith("Do not use ")
+
+
+@pytest.mark.parametrize("rare", [1, 5, 12, 40, 90])
+def test_rare_classes_in_random_order_are_not_called_sorted(
+    tmp_path: Path, rare: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = np.random.default_rng(rare).permutation(
+        classes("a" * (1500 - 2 * rare) + "b" * rare + "c" * rare)
+    )
+    assert "sorted by label" not in saved_stream(tmp_path, capsys, labels)
+
+
+@pytest.mark.parametrize("length", [30, 100, 250])
+def test_long_runs_of_labels_are_not_called_sorted(
+    tmp_path: Path, length: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = np.repeat(np.arange(1500 // length) % 3, length)
+    assert "sorted by label" not in saved_stream(tmp_path, capsys, labels)
+
+
+def classes(labels: str) -> np.ndarray[Any, Any]:
+    return np.array(list(labels))
+
+
+def saved_stream(
+    folder: Path, capsys: pytest.CaptureFixture[str], labels: np.ndarray[Any, Any]
+) -> str:
+    """What `rpnb run --save` prints for rows with these labels."""
+    write(
+        folder / "s.csv", np.random.default_rng(0).normal(size=(len(labels), 2)), labels
+    )
+    words = ["run", str(folder / "s.csv"), "--target", "label", "--quiet"]
+    assert main([*words, "--model", "PA", "--save", str(folder / "m.rpnb")]) == 0
+    return capsys.readouterr().out
+
+
 def test_rows_are_the_next_of_the_stream_only_on_request(
     digits: Path,
 ) -> None:
@@ -190,3 +234,18 @@ def test_the_proposed_command_reads_files_as_the_model_was_trained(
     proposed = shlex.split(line.removeprefix("Predict new rows: rpnb "))
     assert main(["lab.txt" if word == "NEW_FILE" else word for word in proposed]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 61
+
+
+@pytest.mark.parametrize("model", ["Pooled", "RPNB"])
+def test_advice_on_rare_classes_knows_weights_given_as_a_parameter(
+    tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", rare(tmp_path), "--target", "label", "--quiet", "--model", model]
+    assert main(words) == 0
+    assert "--class-weight balanced" in capsys.readouterr().out
+    assert main([*words, "--param", f"{model}.class_weight=balanced"]) == 0
+    assert "--class-weight" not in capsys.readouterr().out
+    scaled = [*words, "--scale", "--param", f"{model}.class_weight=balanced"]
+    if model == "RPNB":
+        assert main(scaled) == 0
+        assert "--class-weight" not in capsys.readouterr().out

@@ -549,7 +549,7 @@ def test_a_target_that_cannot_hold_labels_is_not_dropped(
     (tmp_path / "t.jsonl").write_text(rows)
     assert main(["run", str(tmp_path / "t.jsonl"), "--target", "y"]) == 2
     said = capsys.readouterr().err
-    assert "column y: contains values of type list" in said
+    assert "column y: contains lists, but labels are text" in said
     assert "but labels are text" in said
     assert said.rstrip().endswith("--drop x")
 
@@ -872,7 +872,6 @@ def test_a_label_of_a_single_row_is_said(
     [
         ("2024-01-31 10:00:00", "soon", "'soon' is not a date such as 2024-05-31"),
         ("2024-01-31 10:00:00", "2024-01-31 10:00:00Z", "has a time zone"),
-        ("2024-01-31 10:00:00Z", "2024-01-31 10:00:00", "has no time zone"),
         ("true", "perhaps", "'perhaps' is not true or false"),
     ],
 )

@@ -233,7 +233,9 @@ def test_sparse_rows_go_to_learners_that_take_them(
     assert found["learners"][0]["mistakes"] == int(np.sum(predicted != numbers))
     assert found["features"] == 4
     assert main(["run", str(path), "--model", "GaussianNB"]) == 2
-    assert "GaussianNB does not support sparse rows" in capsys.readouterr().err
+    refused = capsys.readouterr().err
+    assert "GaussianNB does not support sparse rows; Pooled, RPNB, Percep" in refused
+    assert "AROW" not in refused  # keeps a matrix by default
 
 
 def test_declared_classes_are_known_from_the_first_row_on(

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from core.pooled.models import LIGHT, NOTHING, assert_same_model, learn
+from pooled_memory import size_of_model
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.engine import prepare_rows, run, score
 from rpnb.core.pooled.member import copy_state, score_rows
@@ -18,7 +19,6 @@ from rpnb.core.pooled.model import (
     copy_model,
     merge_models,
     new_model,
-    size_of_model,
 )
 from rpnb.core.pooled.pool import pool_rows
 

@@ -14,6 +14,7 @@ from core.pooled.models import (
     runs_of_labels,
 )
 from oracles.pooled.late import pool_of, scores_when_predicted
+from pooled_memory import size_of_model
 from rpnb._core.pooled import Pending
 from rpnb.core.pooled.engine import score
 from rpnb.core.pooled.member import same_state
@@ -21,7 +22,6 @@ from rpnb.core.pooled.model import (
     arrange_classes,
     copy_model,
     new_model,
-    size_of_model,
 )
 
 

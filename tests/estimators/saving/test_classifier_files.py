@@ -5,6 +5,7 @@ import os
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 from estimators.snapshots import snapshot, state_of
 from estimators.streams import FAMILIES, blobs, small
-from rpnb import RPNBClassifier
+from rpnb import PooledClassifier, RPNBClassifier
 
 joblib = pytest.importorskip("joblib")
 pandas = pytest.importorskip("pandas")
@@ -197,7 +198,16 @@ def through_a_mapped_file(model: RPNBClassifier, folder: Path) -> RPNBClassifier
     return restored
 
 
-@pytest.mark.parametrize(
+def balanced_pool(**options: Any) -> PooledClassifier:
+    return PooledClassifier(
+        ["binned_bayes", "transitions"],
+        class_weight="balanced",
+        random_state=0,
+        **options,
+    )
+
+
+KEPT = pytest.mark.parametrize(
     "kept",
     [
         through_pickle,
@@ -207,19 +217,56 @@ def through_a_mapped_file(model: RPNBClassifier, folder: Path) -> RPNBClassifier
     ],
     ids=["pickle", "joblib, mapped", "deepcopy", "copy"],
 )
+
+
+@KEPT
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: small(class_prior="frequency"),
+        lambda: small(class_weight="balanced"),
+        balanced_pool,
+    ],
+    ids=["RPNB", "balanced RPNB", "balanced pool"],
+)
 def test_a_kept_model_learns_further_and_leaves_the_first_alone(
-    kept: Any, tmp_path: Path
+    make: Any, kept: Any, tmp_path: Path
 ) -> None:
-    model = small(class_prior="frequency").fit(X, y)
+    model = make().fit(X, y)
     before = snapshot(model)
     twin = kept(model, tmp_path)
     assert snapshot(twin) == before
     # First without a new class, so that it is the kept arrays that are written to.
     predictions = [twin.predict_then_learn(X, labels) for labels in (y, y + 1)]
+    twin.learn_one(X[0], y[0])
     assert snapshot(model) == before
     for labels, expected in zip((y, y + 1), predictions, strict=True):
         assert_array_equal(model.predict_then_learn(X, labels), expected)
+    model.learn_one(X[0], y[0])
     assert snapshot(model) == snapshot(twin)
+
+
+@KEPT
+def test_what_the_estimator_keeps_besides_the_state_is_copied_too(
+    kept: Any, tmp_path: Path
+) -> None:
+    """Categories, rows that wait for labels, and counts of the rows asked for."""
+    words = np.array(["ant", "bee", "cat"])[y % 3]
+    frame = pandas.DataFrame({"a": X[:, 0], "b": words})
+    model = balanced_pool(delays="varying").partial_fit(frame[:40], y[:40])
+    ids = model.predict_later(frame[40:50])[1]
+    model.ask(frame[50:60])
+    saved = [BytesIO(), BytesIO(), BytesIO()]
+    model.save(saved[0])
+    twin = kept(model, tmp_path)
+    twin.learn_later(ids[:5], y[40:45])
+    twin.partial_fit(frame[50:], y[50:])
+    twin.ask(frame[:5])
+    model.save(saved[1])
+    assert saved[0].getvalue() == saved[1].getvalue()
+    assert len(model.waiting_) == 10
+    twin.save(saved[2])
+    assert saved[2].getvalue() != saved[0].getvalue()
 
 
 def test_a_model_that_has_seen_nothing_can_be_kept_too(tmp_path: Path) -> None:

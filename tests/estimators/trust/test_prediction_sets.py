@@ -13,9 +13,11 @@ from estimators.snapshots import snapshot
 from rpnb import PooledClassifier, RPNBClassifier
 from rpnb import river as adapters
 from rpnb.baselines import PA, GaussianNB, OnlineBagging, OnlineBayes
+from rpnb.core.conformal import new_thresholds
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.drift import DriftAware
 from rpnb.estimators.saving.files import ModelFileError, read_model, write_model
+from rpnb.estimators.stream.prediction_sets import current_thresholds
 from rpnb.preprocessing import RunningScaler, make_stream_pipeline
 
 
@@ -99,6 +101,28 @@ def test_a_class_of_probability_zero_is_in_the_set_if_all_are() -> None:
     assert model.predict_set([[0.0]]).all()
     _, sets = model.predict_set_then_learn([[0.0], [0.0]], [0, 0])
     assert sets[0].all()
+
+
+@pytest.mark.parametrize("batch_size", [1, 10, None])
+def test_wrapped_rpnb_has_the_sets_of_rpnb(batch_size: int | None) -> None:
+    """The thresholds follow the rows that it learns, also before sets are used."""
+    plain = RPNBClassifier(10, batch_size=batch_size, random_state=0)
+    scaling = clone(plain).set_params(scale="running")
+    models: list[Any] = [scaling, make_stream_pipeline(RunningScaler(), plain)]
+    if batch_size == 1:
+        models.append(DriftAware(scaling))
+    for model in models:
+        for part in (slice(0, 150), slice(150, 300)):
+            model.partial_fit(X[part], Y[part])
+        assert not getattr(model, "drifts_", [])
+    assert current_thresholds(models[0]).tolist() != new_thresholds().tolist()
+    later = slice(300, 500)
+    expected = models[0].predict_set(X[later])
+    _, followed = models[0].predict_set_then_learn(X[later], Y[later])
+    for model in models[1:]:
+        assert_array_equal(model.predict_set(X[later]), expected)
+        _, sets = model.predict_set_then_learn(X[later], Y[later])
+        assert_array_equal(sets, followed)
 
 
 def test_learners_without_probabilities_have_no_sets() -> None:

@@ -14,6 +14,7 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.datasets import streams
 from rpnb.drift import DriftAware
 from rpnb.estimators.protocol import initialise
+from rpnb.preprocessing import RunningScaler, make_stream_pipeline
 
 
 def rows(n: int, M: int = 3) -> tuple[FloatArray, IntArray]:
@@ -166,11 +167,17 @@ def test_a_coverage_without_sets_is_refused(coverage: Any) -> None:
     "parameters", [{"temperature": None}, {"temperature": 2.0}, {"combiner": "vote"}]
 )
 def test_sets_need_probabilities_that_are_learned(parameters: Any) -> None:
-    made = learned(**parameters)
-    with pytest.raises(ValueError, match="temperature must be 'auto'"):
-        made.predict_set(X)
-    with pytest.raises(ValueError, match="temperature must be 'auto'"):
-        made.predict_set_then_learn(X, Y)
+    for wrapped in (
+        lambda learner: learner,
+        DriftAware,
+        lambda learner: make_stream_pipeline(RunningScaler(), learner),
+    ):
+        made = wrapped(model(**parameters)).fit(X, Y)
+        for method in ("predict_set", "predict_set_then_learn"):
+            assert not hasattr(made, method)
+            with pytest.raises(AttributeError, match="no attribute") as refused:
+                getattr(made, method)
+            assert "needs temperature='auto'" in str(refused.value.__cause__)
 
 
 def test_changing_the_temperature_ends_and_begins_calibration() -> None:

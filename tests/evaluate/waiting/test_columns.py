@@ -123,3 +123,38 @@ def test_encoded_columns_are_those_of_the_table() -> None:
     assert columns.labels(2) is None
     frame = pd.DataFrame({"sent": SENT})
     np.testing.assert_array_equal(TableColumns().numbers(frame), encoded[:, [1]])
+
+
+def test_rows_without_a_prediction_are_in_no_window_of_an_alarm_of_errors() -> None:
+    """They are neither correct nor a class, whether first or in between."""
+    rng = np.random.default_rng(1)
+    n, labels = 1200, ["ash", "elm"]
+    truth = rng.integers(0, 2, n)
+    X = rng.normal(size=(n, 2)) + truth[:, None]
+    p = np.where(np.arange(n) < 1000, 0.3, 0.8)
+    predicted = np.where(rng.random(n) < p, 1 - truth, truth)
+
+    def alarms(unpredicted: Any) -> Any:
+        inputs = InputWatch()
+        learner = LearnerWatch(inputs, own_alarms=True)
+        for i in range(0, n, 10):
+            inputs.add_predicted(X[i : i + 10], i)
+            rows = [(X[i : i + 10], truth[i : i + 10], predicted[i : i + 10])]
+            if unpredicted(i):
+                rows.insert(0, (np.full((10, 2), 9.0), np.ones(10, int), -np.ones(10)))
+            for x, y, guess in rows:
+                inputs.add_labelled(x, i)
+                at, sure = np.full(10, i), np.full(10, 0.9)
+                own = [9] if i == 1190 and guess[0] >= 0 else []
+                learner.add_labelled(y, guess.astype(int), sure, labels, at, own)
+        return learner.error_alarms
+
+    plain = alarms(lambda i: False)
+    changes = plain[0].changes
+    assert {change.name for change in changes} == {
+        *("true class", "predicted class", "x1", "x2")
+    }
+    for change in changes:
+        assert change.kind == "error"
+        assert all(cell.before < 0.45 < cell.after for cell in change.cells)
+    assert alarms(lambda i: i % 50 == 0 or 900 < i < 1100) == plain

@@ -20,7 +20,11 @@ from rpnb.estimators.protocol import predict_later
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.evaluate import prequential
 from rpnb.evaluate.confusion import log_losses
+from rpnb.evaluate.evaluation import native_evaluation
+from rpnb.evaluate.stream_blocks import blocks_of
 from rpnb.evaluate.waiting import ErrorForecast, PriorCorrection, WaitingResult
+from rpnb.evaluate.waiting.stream_watch import StreamWatch
+from rpnb.labels import LabelIndex
 
 
 def stream(n: int = 4000, seed: int = 0) -> tuple[Any, Any]:
@@ -213,7 +217,7 @@ def test_a_class_mix_that_cannot_be_corrected_is_refused() -> None:
     given: dict[str, Any] = {"correct_class_mix": True}
     with pytest.raises(ValueError, match="correct_class_mix=True needs labels='late'"):
         prequential(baselines.GaussianNB(), X, y, delay=3, **given)
-    with pytest.raises(ValueError, match="labels='late' needs delay or arrival"):
+    with pytest.raises(ValueError, match="correct_class_mix=True needs delay or arr"):
         prequential(baselines.GaussianNB(), X, y, labels="late", **given)
     both = [baselines.GaussianNB(), baselines.PA()]
     with pytest.raises(ValueError, match=r"with probabilities, got PA$"):
@@ -258,10 +262,29 @@ def test_stationary_inputs_give_no_alarm() -> None:
     assert [alarm for alarm in alarms if alarm.what != "errors"] == []
 
 
+def test_labels_that_arrive_at_once_are_watched_as_a_report_watches_them() -> None:
+    X, y = stream()
+    result = prequential(baselines.GaussianNB(), X, y, labels="late")
+    found = result.waiting["GaussianNB"]
+    index = LabelIndex()
+    model = {"GaussianNB": baselines.GaussianNB()}
+    report = native_evaluation(model, labels=index, probabilities="truth")
+    (participant,) = report.participants
+    report.watch = StreamWatch({"GaussianNB": (0, participant.driver)}, index)
+    report.run(blocks_of([(X, y)], index), [])
+    same(found, report.watch.results()["GaussianNB"])
+    assert {alarm.what for alarm in found.alarms} == {"inputs", "predictions", "errors"}
+    assert found.last.waiting == 0
+
+
 def test_evaluations_that_cannot_be_watched_are_refused() -> None:
     X, y = stream(50)
-    with pytest.raises(ValueError, match="needs delay or arrival"):
-        prequential(baselines.GaussianNB(), X, y, labels="late")
+    learner = baselines.GaussianNB()
+    for mix in (False, True):
+        with pytest.raises(ValueError, match="cannot be combined with budget"):
+            prequential(
+                learner, X, y, delay=3, labels="late", budget=0.5, correct_class_mix=mix
+            )
     with pytest.raises(ValueError, match="needs a learner with probabilities"):
         prequential(baselines.PA(), X, y, delay=3, labels="late")
     with pytest.raises(ValueError, match="labels must be"):

@@ -16,6 +16,11 @@ _FEW = 30
 _ONCE = 3
 # Labels are autocorrelated where they change so much less often than in a random order.
 _RUNS = 0.25
+# Rows are sorted by label where such a share of each class lies in one stretch of rows,
+# and such a share of the stretch is of the class: a few rows are out of place.
+_TOGETHER = 0.8
+# Classes of fewer rows, or of a smaller share of the mean class, may lie anywhere.
+_FEWEST, _SMALLEST = 10, 0.02
 # A class with this share of the rows leaves the others few.
 _MOST = 0.8
 # Metrics of how well rare classes are predicted.
@@ -216,11 +221,32 @@ def _changes(evaluation: Evaluation) -> int | None:
 
 
 def _is_sorted(evaluation: Evaluation) -> bool:
-    """Return whether each class is one run of rows, or nearly so."""
+    """Return whether each class is one run of rows, but for a few rows."""
     changes, classes = _changes(evaluation), len(evaluation.frequent_labels())
-    if changes is None or classes < 2:
+    if changes is None or classes < 2 or _change_ratio(evaluation) >= _RUNS:
         return False
-    return changes <= 2 * (classes - 1) and _change_ratio(evaluation) < _RUNS
+    return changes <= 2 * (classes - 1) or _in_stretches(evaluation)
+
+
+def _in_stretches(evaluation: Evaluation) -> bool:
+    """Return whether each class has one stretch of rows with few of other classes."""
+    places, counts = evaluation.class_history.places()
+    totals = counts[-1]
+    fewest = max(_FEWEST, _SMALLEST * totals.sum() / np.count_nonzero(totals))
+    classes = np.flatnonzero(totals >= fewest)
+    if classes.shape[0] < 2:
+        return False
+    rows = np.concatenate(([0], places))
+    for number in classes:
+        # The shortest stretch between two places that has enough rows of the class.
+        seen = np.concatenate(([0], counts[:, number]))
+        ends = np.searchsorted(seen, seen + _TOGETHER * totals[number])
+        begins = np.flatnonzero(ends < seen.shape[0])
+        within = seen[ends[begins]] - seen[begins]
+        lengths = rows[ends[begins]] - rows[begins]
+        if not (within >= _TOGETHER * lengths).any():
+            return False
+    return True
 
 
 def _change_ratio(evaluation: Evaluation) -> float:

@@ -3,7 +3,14 @@
 import argparse
 from pathlib import Path
 
-from rpnb.cli.options import delimiter, encoding, natural, number_sign, positive
+from rpnb.cli.options import (
+    delimiter,
+    encoding,
+    natural,
+    number_sign,
+    positive,
+    share,
+)
 from rpnb.cli.parameters import add_options
 
 # Named here as well, because importing `rpnb.files` and `rpnb.evaluate` takes time; a
@@ -152,6 +159,19 @@ def _add_order(group: "argparse._ArgumentGroup", stream: bool) -> None:
             choices=("adwin", "ddm", "eddm", "page_hinkley"),
             help="reset a learner when this detector finds that its error has risen",
         )
+        group.add_argument(
+            "--delay",
+            type=positive,
+            metavar="N",
+            help="labels arrive N rows after their rows (default: at once)",
+        )
+        group.add_argument(
+            "--budget",
+            type=share,
+            metavar="B",
+            help="each learner asks for this share of the labels, and learns no "
+            "others (default: all labels)",
+        )
     group.add_argument(
         "--shuffle",
         type=natural,
@@ -179,7 +199,8 @@ def _add_order(group: "argparse._ArgumentGroup", stream: bool) -> None:
         type=positive,
         default=1000,
         metavar="N",
-        help="refuse a column of text with more values (default: 1000)",
+        help="most values of a text column; Pooled reads more as categories, "
+        "others refuse them (default: 1000)",
     )
     group.add_argument(
         "--chunk-rows",

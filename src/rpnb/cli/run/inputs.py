@@ -1,6 +1,7 @@
 """Inputs of a run: learners, new or loaded, and rows of a file or dataset."""
 
 import argparse
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,13 +12,20 @@ from typing import Any
 from rpnb.cli import CommandError
 from rpnb.cli.learners import make_learners, names_of
 from rpnb.cli.parameters import given_parameters
+from rpnb.estimators.checks.columns import CATEGORICAL, Columns
+from rpnb.estimators.protocol import set_columns
 from rpnb.estimators.registry import ALIASES, DEFAULT
 from rpnb.files import FileError, LabelledArrays, LabelledFile, ReadOptions
 from rpnb.files.encoding.column_encoder import ColumnEncoder
 from rpnb.files.formats.dialect import DELIMITERS
 from rpnb.files.reading import words_of
 from rpnb.preprocessing import StreamPipeline
+from rpnb.report.html import listed
 
+# Advice on missing values that a comparison of several learners words otherwise.
+_MISSING_ALONE = re.compile(
+    r"--model Pooled(, which supports (them|missing values)| to make that a category)"
+)
 #: The entry of a model file that describes labels and categories.
 ENCODER = "encoder"
 
@@ -41,9 +49,22 @@ def learners_of(
     return load_model(arguments.load)
 
 
-def explained(error: FileError, command_line: str) -> CommandError:
+def explained(
+    error: FileError, arguments: argparse.Namespace, models: Mapping[str, Any]
+) -> CommandError:
     """Return an error for the user, with a command that works, if known."""
-    text = str(error)
+    text, command_line = str(error), arguments.command_line
+    if arguments.drift is not None:
+        reads = ", which reads it"
+        text = text.replace(f"--model Pooled{reads}", f"Pooled without --drift{reads}")
+    if len(models) > 1:
+        without = [name for name, model in models.items() if not _takes_missing(model)]
+        kept = " ".join(n for n in models if n not in without) or DEFAULT
+        text = _MISSING_ALONE.sub(
+            f"leave out {listed(without)}, which do not support missing values, by "
+            f"--learners {kept}",
+            text,
+        )
     if command_line.startswith("rpnb compare "):
         text = text.replace("--model Pooled", "--learners Pooled")
     if "\n" not in text or not error.fixes:
@@ -111,6 +132,8 @@ def load_model(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
             f"{path} is damaged: its rows have {state['features']!r} features, but its "
             f"model has {model.n_features_in_}"
         )
+    # Rows of a file are matched by the encoder, and reach the model without names.
+    model.__dict__.pop("feature_names_in_", None)
     learner = model.learner if isinstance(model, StreamPipeline) else model
     name = type(learner).__name__
     return state, {ALIASES.get(name, name): model}
@@ -142,7 +165,10 @@ def open_rows(
     if state is None:
         source = LabelledFile(path, options, arguments.format)
         for model in models.values():
-            _name_categories(model, source)
+            if has_native_view(arguments, state, models, model):
+                _name_columns(model, source, native=True)
+            else:
+                _name_columns(model, source)
         return source
     with resuming(arguments.load):
         return LabelledFile(path, options, arguments.format, state)
@@ -181,10 +207,30 @@ def _takes_categories(model: Any) -> bool:
     return hasattr(model, "categorical_features")
 
 
-def _name_categories(model: Any, source: LabelledFile) -> None:
-    """Set the categorical columns of a learner, if the file has any."""
-    if isinstance(source.encoder, ColumnEncoder) and source.encoder.category_places():
-        model.set_params(categorical_features=source.encoder.category_places())
+def has_native_view(
+    arguments: argparse.Namespace,
+    state: Mapping[str, Any] | None,
+    models: Mapping[str, Any],
+    model: Any,
+) -> bool:
+    """Whether a learner gets categories as they are where others get codes."""
+    if arguments.categorical is not None or state is not None:
+        return False
+    return _takes_categories(model) and not all(map(_takes_categories, models.values()))
+
+
+def _name_columns(model: Any, source: LabelledFile, *, native: bool = False) -> None:
+    """Set the kinds of a learner's columns, as if it learned them from a frame."""
+    if not isinstance(source.encoder, ColumnEncoder):
+        return
+    encoder = source.encoder
+    columns = encoder.native_columns() if native else encoder.columns()
+    if all(kind == "number" for _, kind in columns):
+        return
+    set_columns(model, Columns(tuple(kind for _, kind in columns)))
+    categories = [name for name, kind in columns if kind == "category"]
+    if categories:
+        model.set_params(**{CATEGORICAL: categories})
 
 
 def _missing(

@@ -131,7 +131,7 @@ def run_on_spark(arguments: argparse.Namespace) -> int:
             dropped=dict.fromkeys(arguments.drop, "--drop"),
         )
         if arguments.save:
-            model.save(outputs.reserve(arguments.save))
+            model.save(outputs.open_bytes(arguments.save))
         if arguments.report:
             from rpnb.cli.run.advice import hints
             from rpnb.report.run_page import stream_page
@@ -184,7 +184,7 @@ def _evaluate(
 ) -> tuple[Evaluation, list[str]]:
     """Learn all rows; return the evaluation and the names of the features."""
     from rpnb.spark.frame_columns import choose_columns
-    from rpnb.spark.learn import learn_frame
+    from rpnb.spark.learning import learn_frame
 
     spark = _session(arguments.master)
     try:

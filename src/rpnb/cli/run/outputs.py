@@ -3,10 +3,11 @@
 import csv
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import IO, Any, Self
 
 from rpnb.atomic import AtomicFile
@@ -20,6 +21,8 @@ _NOT_WRITTEN = frozenset(
     ]
 )
 _NOT_CSV = _NOT_WRITTEN | {".parquet", ".pq", ".feather", ".jsonl", ".ndjson"}
+# Bytes for a pipe that are kept in memory; more go to a temporary file.
+_IN_MEMORY = 2**24
 
 
 def refuse_other_format(path: Path, possible: str) -> None:
@@ -44,48 +47,77 @@ def writing(path: object) -> Iterator[None]:
         raise CommandError(f"{path} cannot be written: {reason}") from error
 
 
+@dataclass(slots=True)
+class _Output:
+    """One file: its name, the file being written, and the name it gets at the end."""
+
+    path: Path
+    file: IO[Any]
+    pending: AtomicFile
+    buffered: bool
+
+    def close(self) -> None:
+        """Write what is buffered, and close the file."""
+        if self.buffered and not self.file.closed:
+            self.file.seek(0)
+            with self.path.open("wb") as pipe:
+                shutil.copyfileobj(self.file, pipe)
+        self.file.close()
+
+
 class Outputs:
     """Files with temporary names, which are renamed once all are written.
 
-    Leaving the context before `commit` removes them. Pipes and devices are written to
-    directly. `inputs` are files being read, which must not be overwritten.
+    Leaving the context before `commit` removes them. Text is written to pipes and
+    devices directly; bytes are buffered until `commit`, since formats such as Parquet
+    go back in a file. `inputs` are files being read, which must not be overwritten.
     """
 
     def __init__(self, inputs: Sequence[str | Path] = ()) -> None:
         self._inputs = list(inputs)
-        self._files: dict[Path, AtomicFile] = {}
-        self._copies: dict[Path, Path] = {}
-        self._open: list[IO[Any]] = []
+        self._outputs: list[_Output] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for file in self._open:
+        for each in self._outputs:
             with suppress(OSError):  # on a full disk, an error was raised before
-                file.close()
-        for pending in self._files.values():
+                each.file.close()
+            each.pending.discard()
+
+    def open(self, path: Path) -> IO[str]:
+        """Open a text file for writing."""
+        return self._open(path, text=True)
+
+    def open_bytes(self, path: Path) -> IO[bytes]:
+        """Open a binary file for writing, in any order of its bytes."""
+        return self._open(path, text=False)
+
+    def _open(self, path: Path, text: bool) -> IO[Any]:
+        pending = self._pending(path)
+        buffered = not text and pending.temporary == path
+        file: IO[Any]
+        try:
+            with writing(path):
+                if text:
+                    file = pending.temporary.open("w", encoding="utf-8", newline="")
+                elif buffered:
+                    file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed later
+                else:
+                    file = pending.temporary.open("wb")
+        except BaseException:
             pending.discard()
-        for temporary in self._copies.values():
-            temporary.unlink(missing_ok=True)
+            raise
+        self._outputs.append(_Output(path, file, pending, buffered))
+        return file
 
-    def reserve(self, path: Path) -> Path:
-        """Return the temporary name of a file that will have the name `path`.
-
-        If `path` is a pipe or a device, it gets the complete content at the end.
-        """
-        temporary = self._reserve(path)
-        if temporary == path:
-            descriptor, name = tempfile.mkstemp(prefix="rpnb-")
-            os.close(descriptor)
-            temporary = self._copies[path] = Path(name)
-        return temporary
-
-    def _reserve(self, path: Path) -> Path:
-        for other in self._files:
+    def _pending(self, path: Path) -> AtomicFile:
+        """Return the file to rename; refuse one that is read or written already."""
+        for other in self._outputs:
             if os.path.realpath(path) == os.devnull:
                 break  # may be used any number of times
-            if path == other or os.path.realpath(path) == os.path.realpath(other):
+            if os.path.realpath(path) == os.path.realpath(other.path):
                 raise CommandError(f"{path} is used twice as an output file")
         for source in self._inputs:
             with suppress(OSError):
@@ -94,40 +126,20 @@ class Outputs:
                         f"{path} is an input file: choose another output file"
                     )
         try:
-            self._files[path] = AtomicFile(path)
+            return AtomicFile(path)
         except IsADirectoryError as error:
             raise CommandError(f"{path} is a folder, not an output file") from error
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}") from error
-        return self._files[path].temporary
-
-    def open(self, path: Path) -> IO[str]:
-        """Open a text file for writing."""
-        temporary = self._reserve(path)
-        with writing(path):
-            file = temporary.open("w", encoding="utf-8", newline="")
-        self._open.append(file)
-        return file
-
-    def open_bytes(self, path: Path) -> IO[bytes]:
-        """Open a binary file for writing."""
-        temporary = self.reserve(path)
-        with writing(path):
-            file = temporary.open("wb")
-        self._open.append(file)
-        return file
 
     def commit(self) -> None:
-        """Rename all files to their final names."""
-        for file in self._open:
-            with writing(file.name):
-                file.close()
-        for path, pending in self._files.items():
-            with writing(path):
-                if path in self._copies:
-                    with self._copies[path].open("rb") as source, path.open("wb") as to:
-                        shutil.copyfileobj(source, to)
-                pending.commit()
+        """Rename all files to their final names, once all are complete."""
+        for each in sorted(self._outputs, key=lambda each: each.buffered):
+            with writing(each.path):
+                each.close()
+        for each in self._outputs:
+            with writing(each.path):
+                each.pending.commit()
 
 
 class PredictionsFile:

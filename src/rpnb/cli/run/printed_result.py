@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,95 +37,118 @@ _DENSITIES = {
 
 def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
     """Return the results as a table of text."""
-    order = (
-        "in the order of the file"
-        if facts.order == "file"
-        else f"shuffled with {facts.order}"
-    )
-    lines = []
-    for participant in evaluation.participants:
-        confusion = participant.confusion
-        figures = confusion.measure(facts.metrics)["cumulative"]
-        lines.append(
-            (
-                participant.name,
-                f"{confusion.error:.4f}",
-                f"{confusion.window_error:.4f}",
-                f"{true_class_macro_f1(confusion.counts):.4f}",
-                *(figure_text(figures[name]) for name in facts.metrics),
-                f"{participant.model.n_updates_:,}",
-                f"{confusion.rows / max(participant.seconds, 1e-9):,.0f}",
-            )
-        )
-    classes = len(evaluation.frequent_labels())
-    learners = [each for each in evaluation.participants if not each.reference]
-    megabytes = memory(peak=True)
-    notes = [
-        f"{_seconds(facts)}, {evaluation.rows / max(facts.seconds, 1e-9):,.0f} "
-        "rows/s overall"
-        + ("" if megabytes is None else f", peak memory {megabytes:.0f} MB")
-    ]
-    if len(learners) > 1:
-        best = min(learners, key=lambda each: each.confusion.mistakes)
-        errors = {each.name: each.confusion.error for each in learners}
-        sentence = significance_sentence(evaluation.compare_with_best(errors))
-        notes.append(" ".join(filter(None, (f"Lowest error: {best.name}.", sentence))))
-    if facts.scaled:
-        notes.append(
-            f"Scaled by the mean and deviation so far: {', '.join(facts.scaled)}."
-        )
-    notes += [
-        f"{each.name}: {_alarms(each.model.drifts_)}"
-        for each in evaluation.participants
-        if hasattr(each.model, "drifts_")
-    ]
-    notes += facts.advice
-    notes += [
-        f"{each.name}: {_DENSITIES[_inner(each.model).density]}"
-        for each in evaluation.participants
-        if hasattr(_inner(each.model), "density")
-    ]
-    notes += [f"Note: {note}." for note in facts.notes]
-    notes += advice(evaluation, facts)
-    if facts.loaded is not None:
-        notes.append(
-            f"Resumed from {facts.loaded}: updates count all rows, errors only those "
-            "of this file; the references started from scratch."
-        )
-    if facts.table:
-        notes.append(
-            "Rows were shuffled, and each was predicted before it was learned: expect "
-            "about the error of the last rows, or less, on new rows."
-        )
-        words = ["--load", str(facts.saved)]
-        command = " ".join(filter(None, (shlex.join(words), facts.reading)))
-        notes.append(f"Predict new rows: rpnb predict NEW_FILE {command}")
-    if facts.interrupted:
-        notes.append("Stopped by Ctrl-C: results are for the rows read so far.")
-    notes += [f"written: {path}" for path in facts.written]
-    if evaluation.unlabelled:
-        were = "was" if evaluation.unlabelled == 1 else "were"
-        notes.append(
-            f"{_rows(evaluation.unlabelled)} without a label {were} predicted, but "
-            "neither learned nor scored."
-        )
-    title = (
-        f"{facts.source}: {_rows(evaluation.rows)}, {facts.p} "
-        f"{'feature' if facts.p == 1 else 'features'}, "
-        f"{classes} {'class' if classes == 1 else 'classes'}, {order}"
-    )
     table = TextTable(
-        "\n".join([title, *column_lines(facts)]),
+        "\n".join([_title(evaluation, facts), *column_lines(facts)]),
         (
             *("learner", "error", f"last {facts.window:,}", "macro F1"),
             *(title_of(name) for name in facts.metrics),
             *("updates", "rows/s"),
         ),
-        tuple(lines),
-        tuple(notes),
+        tuple(_line(each, facts.metrics) for each in evaluation.participants),
+        tuple(_notes(evaluation, facts)),
     )
     first = warning(evaluation, facts)
     return to_text(table) if first is None else f"{first}\n\n{to_text(table)}"
+
+
+def _title(evaluation: Evaluation, facts: RunFacts) -> str:
+    """Return the size of the data and the order of the rows."""
+    classes = len(evaluation.frequent_labels())
+    order = (
+        "in the order of the file"
+        if facts.order == "file"
+        else f"shuffled with {facts.order}"
+    )
+    return (
+        f"{facts.source}: {_rows(evaluation.rows)}, {facts.p} "
+        f"{'feature' if facts.p == 1 else 'features'}, "
+        f"{classes} {'class' if classes == 1 else 'classes'}, {order}"
+    )
+
+
+def _line(participant: Participant, metrics: Sequence[Metric]) -> tuple[str, ...]:
+    """Return the figures of a learner, a line of the table."""
+    confusion = participant.confusion
+    figures = confusion.measure(metrics)["cumulative"]
+    return (
+        participant.name,
+        f"{confusion.error:.4f}",
+        f"{confusion.window_error:.4f}",
+        f"{true_class_macro_f1(confusion.counts):.4f}",
+        *(figure_text(figures[name]) for name in metrics),
+        f"{participant.model.n_updates_:,}",
+        f"{confusion.rows / max(participant.seconds, 1e-9):,.0f}",
+    )
+
+
+def _notes(evaluation: Evaluation, facts: RunFacts) -> Iterator[str]:
+    """Yield the notes below the table."""
+    yield _cost(evaluation, facts)
+    yield from _comparison(evaluation)
+    yield from _notes_on_learners(evaluation, facts)
+    yield from (f"Note: {note}." for note in facts.notes)
+    yield from advice(evaluation, facts)
+    yield from _notes_on_training(facts)
+    yield from (f"Wrote {path}." for path in facts.written)
+    if evaluation.unlabelled:
+        were = "was" if evaluation.unlabelled == 1 else "were"
+        yield (
+            f"{_rows(evaluation.unlabelled)} without a label {were} predicted, but "
+            "neither learned nor scored."
+        )
+
+
+def _cost(evaluation: Evaluation, facts: RunFacts) -> str:
+    """Return the time and memory that the run took."""
+    megabytes = memory(peak=True)
+    speed = f"{evaluation.rows / max(facts.seconds, 1e-9):,.0f} rows/s overall"
+    peak = "" if megabytes is None else f", peak memory {megabytes:.0f} MB"
+    return f"{_seconds(facts)}, {speed}{peak}"
+
+
+def _comparison(evaluation: Evaluation) -> Iterator[str]:
+    """Yield which of several learners is the best, and whether by chance."""
+    learners = [each for each in evaluation.participants if not each.reference]
+    if len(learners) > 1:
+        best = min(learners, key=lambda each: each.confusion.mistakes)
+        errors = {each.name: each.confusion.error for each in learners}
+        sentence = significance_sentence(evaluation.compare_with_best(errors))
+        yield " ".join(filter(None, (f"Lowest error: {best.name}.", sentence)))
+
+
+def _notes_on_learners(evaluation: Evaluation, facts: RunFacts) -> Iterator[str]:
+    """Yield how learners scale, when they noticed drift, how they add densities."""
+    if facts.scaled:
+        yield (
+            "Scaled online (running mean and standard deviation): "
+            f"{', '.join(facts.scaled)}."
+        )
+    for each in evaluation.participants:
+        if hasattr(each.model, "drifts_"):
+            yield f"{each.name}: {_alarms(each.model.drifts_)}"
+    yield from facts.advice
+    for each in evaluation.participants:
+        if hasattr(_inner(each.model), "density"):
+            yield f"{each.name}: {_DENSITIES[_inner(each.model).density]}"
+
+
+def _notes_on_training(facts: RunFacts) -> Iterator[str]:
+    """Yield which rows the models have learned, and how to use them."""
+    if facts.loaded is not None:
+        yield (
+            f"Resumed from {facts.loaded}: updates count all rows, errors only those "
+            "of this file; the references started from scratch."
+        )
+    if facts.table:
+        yield (
+            "Rows were shuffled, and each was predicted before it was learned: expect "
+            "about the error of the last rows, or less, on new rows."
+        )
+        words = ["--load", str(facts.saved)]
+        command = " ".join(filter(None, (shlex.join(words), facts.reading)))
+        yield f"Predict new rows: rpnb predict NEW_FILE {command}"
+    if facts.interrupted:
+        yield "Stopped by Ctrl-C: results are for the rows read so far."
 
 
 def _rows(count: int) -> str:

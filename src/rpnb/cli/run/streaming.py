@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
@@ -27,6 +28,7 @@ from rpnb.cli.run.inputs import (
     ENCODER,
     explained,
     file_words,
+    has_native_view,
     learners_of,
     open_rows,
 )
@@ -39,11 +41,18 @@ from rpnb.cli.run.outputs import (
 from rpnb.cli.run.printed_result import as_json, as_table
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.estimators.checks.spread import SpreadWarning, describe_spread
-from rpnb.estimators.protocol import learner_of
+from rpnb.estimators.protocol import (
+    blank_copy,
+    class_weight_of,
+    learner_of,
+    saved_model,
+)
+from rpnb.estimators.registry import learners
+from rpnb.evaluate.delays import WaitingRows, never
 from rpnb.evaluate.drivers.selection import REFERENCES
-from rpnb.evaluate.evaluation import Evaluation, native_evaluation
+from rpnb.evaluate.evaluation import Evaluation, native_evaluation, needed_blocks
 from rpnb.evaluate.result import RunFacts
-from rpnb.evaluate.stream_blocks import ChunkBlocks
+from rpnb.evaluate.stream_blocks import Block, ChunkBlocks
 from rpnb.files import (
     FileError,
     LabelledArrays,
@@ -107,22 +116,41 @@ def stream(arguments: argparse.Namespace) -> int:
     state, models = learners_of(arguments)
     if arguments.save and len(models) > 1:
         raise CommandError("--save writes one model, but there are several learners")
+    _check_row_by_row(arguments, models)
     # The results name the option that helps.
     warnings.simplefilter("ignore", SpreadWarning)
     with Interrupt() as interrupt, Outputs([arguments.file]) as outputs:
         try:
             source = open_rows(arguments, state, models)
-            run = _Run(arguments, models, source, outputs)
+            views = {
+                name: source.encoder.native
+                for name, model in models.items()
+                if isinstance(source.encoder, ColumnEncoder)
+                and has_native_view(arguments, state, models, model)
+            }
+            run = _Run(arguments, models, source, outputs, views)
             run.announce()
             run.evaluate(interrupt)
         except FileError as error:
-            raise explained(error, arguments.command_line) from error
+            raise explained(error, arguments, models) from error
         if run.evaluation is None:  # stopped before the first row
             return INTERRUPTED
         run.write(interrupt.came())
         outputs.commit()
         run.print(interrupt.came())
     return INTERRUPTED if interrupt.came() else 0
+
+
+def _check_row_by_row(arguments: argparse.Namespace, models: dict[str, Any]) -> None:
+    """Refuse late or requested labels for learners of mini-batches."""
+    given = {getattr(arguments, each, None) for each in ("delay", "budget")}
+    for name, model in models.items():
+        size = model.get_params(deep=False).get("batch_size", 1)
+        if given != {None} and size != 1:
+            raise CommandError(
+                f"--delay and --budget need learners that learn row by row, but {name} "
+                f"has batch_size={size}"
+            )
 
 
 @dataclass(slots=True)
@@ -142,9 +170,10 @@ class _Run:
         models: dict[str, Any],
         source: LabelledFile | LabelledArrays,
         outputs: Outputs,
+        views: Mapping[str, Callable[[Any], Any]],
     ) -> None:
         self._arguments, self._models, self._source = arguments, models, source
-        self._outputs = outputs
+        self._outputs, self._views = outputs, views
         self.evaluation: Evaluation | None = None
         self._position: Any = None
         self._p = 0
@@ -155,6 +184,11 @@ class _Run:
         self._announced: set[str] = set()
         self._probabilities = needed_probabilities(arguments)
         self._last_rows: LastRows | None = None
+        # `rpnb fit` has neither option.
+        self._delay: int | None = getattr(arguments, "delay", None)
+        self._budget: float | None = getattr(arguments, "budget", None)
+        self._waiting = WaitingRows.none()
+        self._kept: list[Block] = []
         self._display = Display(sys.stderr, line)
 
     def announce(self) -> None:
@@ -189,6 +223,8 @@ class _Run:
             ahead.close()
             self._source.close()
             self._display.close()
+        if self.evaluation is not None:
+            self._learn_leftover(self.evaluation)
         self._seconds = time.monotonic() - self._start
         self.announce()  # what was found only later in the file
         if self.evaluation is not None and self.evaluation.rows == 0:
@@ -199,7 +235,8 @@ class _Run:
     ) -> None:
         """Evaluate a chunk, and write its predictions if requested."""
         try:
-            predictions = evaluation.step(blocks.block(chunk))
+            block = blocks.block(chunk)
+            predictions = evaluation.step(block, *self._events(block))
         except (TypeError, ValueError) as error:
             raise CommandError(
                 f"rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}"
@@ -217,6 +254,25 @@ class _Run:
             truth = [written[code] for code in chunk.codes.tolist()]
             with writing(self._arguments.predictions):
                 self._predictions.write(chunk.rows, truth, labels, probabilities)
+
+    def _events(self, block: Block) -> tuple[Any, ...]:
+        """Return the arguments of a step with late labels; none if they are not."""
+        if self._delay is None:
+            return ()
+        moment = np.arange(block.start, block.stop)
+        unlabelled = np.asarray(block.numbers) == NO_LABEL
+        arrival = np.where(unlabelled, never(moment), moment + self._delay)
+        kept = needed_blocks(self._kept, self._waiting)
+        self._kept = [*kept, block]
+        events = self._waiting.advance(block.start, moment, arrival)
+        rows = self._waiting.rows
+        return events, self._kept, int(rows.min()) if len(rows) else None
+
+    def _learn_leftover(self, evaluation: Evaluation) -> None:
+        """Learn the labels that have not arrived at the end of the file."""
+        rest = self._waiting.rest()
+        for each in evaluation.participants if len(rest) else ():
+            each.process(self._kept, rest)
 
     def _begin(self, first: LabelledChunk) -> Evaluation:
         """Prepare outputs, start to evaluate."""
@@ -240,8 +296,14 @@ class _Run:
             window=self._arguments.window,
             probabilities=self._probabilities,
             compare=len(self._models) > 1,
+            late=self._delay is not None,
+            budget=self._budget,
         )
-        if self._arguments.report and self._arguments.shuffle is None:
+        for each in evaluation.participants:
+            each.view = self._views.get(each.name)
+        # The watch would use labels that no learner has asked for.
+        watched = self._arguments.report and self._budget is None
+        if watched and self._arguments.shuffle is None:
             evaluation.watch = self._watch(evaluation)
         return evaluation
 
@@ -291,23 +353,27 @@ class _Run:
 
     def _try_learners(self, first: LabelledChunk) -> None:
         """Name a learner that refuses the first rows, before anything is learned."""
-        from sklearn.base import clone
-
         if not isinstance(first.X, np.ndarray):
             for name, model in self._models.items():
-                if not model.__sklearn_tags__().input_tags.sparse:
+                if not _takes_sparse(model):
+                    known = learners().items()
+                    others = [
+                        each for each, its in known if _takes_sparse(its.estimator())
+                    ]
                     raise CommandError(
                         f"{self._source.name}: {name} does not support sparse rows; "
-                        "PA, OGD and Perceptron do"
+                        f"{listed(others)} do"
                     )
         classes = self._classes(first)
         labelled = np.flatnonzero(first.codes != NO_LABEL)[:16]
         X, y = first.X[labelled], first.labels[first.codes[labelled]]
         for name, model in self._models.items():
             try:
-                trial = clone(model)
+                trial = blank_copy(model)
                 if y.shape[0]:
-                    trial.predict_then_learn(X, y, classes)
+                    view = self._views.get(name)
+                    rows = X if view is None else view(X)
+                    trial.predict_then_learn(rows, y, classes)
             except (TypeError, ValueError) as error:
                 raise CommandError(f"{name}: {error}") from error
 
@@ -328,7 +394,6 @@ class _Run:
     def write(self, interrupted: bool) -> None:
         """Write the model and the report, under temporary names."""
         if self._arguments.save:
-            from rpnb.estimators.protocol import saved_model
             from rpnb.estimators.saving.estimator import write_estimator
 
             (model,) = self._models.values()
@@ -336,8 +401,12 @@ class _Run:
             encoder = self._source.encoder
             assert encoder is not None  # noqa: S101 - only files are saved
             attached = {ENCODER: encoder.to_json(self._position)}
+            saved = saved_model(model)
+            if isinstance(encoder, ColumnEncoder):
+                names = np.array(encoder.model_names(), object)
+                saved = saved._replace(feature_names=names)
             with writing(self._arguments.save):
-                write_estimator(file, saved_model(model), attached=attached)
+                write_estimator(file, saved, attached=attached)
         if self._arguments.report:
             from rpnb.report.run_page import stream_page
 
@@ -377,16 +446,37 @@ class _Run:
             ),
             weightable=tuple(
                 name
-                for name in self._models
-                if not arguments.load and has_parameter(name, "class_weight")
+                for name, model in self._models.items()
+                if not arguments.load
+                and has_parameter(name, "class_weight")
+                and class_weight_of(model) is None
             ),
-            weighted="class_weight" in given_parameters(arguments),
+            weighted=any(
+                class_weight_of(model) is not None for model in self._models.values()
+            ),
             scaled=tuple(
                 name for name, model in self._models.items() if _scales(model)
             ),
-            advice=tuple(filter(None, (self._spread, self._unweighted()))),
+            advice=tuple(
+                filter(None, (self._spread, self._unweighted(), *self._asked()))
+            ),
             **self._columns(),
         )
+
+    def _asked(self) -> list[str]:
+        """Return how late labels were, and what the learners asked for."""
+        found = []
+        if self._delay is not None:
+            found.append(f"Each label arrived {self._delay:,} rows after its row.")
+        for each in [] if self.evaluation is None else self.evaluation.participants:
+            estimate = None if each.reference else each.driver.estimate()
+            if estimate is not None:
+                found.append(
+                    f"{each.name}: learned {estimate.labels:,} labels that it asked "
+                    f"for; error estimated from them {estimate.error:.4f} ± "
+                    f"{estimate.standard_error:.4f} (standard error)."
+                )
+        return found
 
     def _unweighted(self) -> str | None:
         """Return the learners that ignore --class-weight, if others use it."""
@@ -432,6 +522,10 @@ class _Run:
             sys.stdout.write(as_table(self.evaluation, facts))
         if interrupted:
             sys.stderr.write(f"Stopped after {self.evaluation.rows} rows.\n")
+
+
+def _takes_sparse(model: Any) -> bool:
+    return bool(model.__sklearn_tags__().input_tags.sparse)
 
 
 def _scales(model: Any) -> bool:

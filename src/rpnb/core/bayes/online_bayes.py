@@ -6,12 +6,12 @@ The formulas are in ``cpp/rpnb/online_bayes.h``.
 from typing import Final
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from rpnb._core.bayes import ClassCovariances, add_to_covariance
 from rpnb._core.bayes import run_online_bayes as pass_online_bayes
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.elementary import log
+from rpnb.core.kernels.fixed_order import cholesky, invert_lower, product
 
 __all__ = [
     "ClassCovariances",
@@ -66,25 +66,27 @@ def covariance_without(
     if rest < 1.0 and not nothing_left:
         return None
     rest = max(rest, 1.0)
-    inverse = solve_triangular(classes.root[m], np.eye(p))
-    scatter = total * (inverse.T @ inverse)
-    centre = (weight @ X) / removed
+    lower = invert_lower(classes.root[m].T)
+    scatter = total * product(lower, lower.T)
+    centre = (weight[:, None] * X).sum(axis=0) / removed
     centred = X - centre
     mean = (total * classes.mean[m] - removed * centre) / rest
     away = mean - centre
-    left = scatter - (centred.T * weight) @ centred
+    left = scatter - product(centred.T * weight, centred)
     left -= rest * (removed / total) * np.outer(away, away)
-    size = max(float(np.diag(scatter).max()), removed * float(centre @ centre))
+    squared = float((centre * centre).sum())
+    size = max(float(np.diag(scatter).max()), removed * squared)
     slack = _ROUNDING * size
     if nothing_left:
-        wrong = max(float(np.abs(left - np.eye(p)).max()), float(mean @ mean))
+        wrong = max(float(np.abs(left - np.eye(p)).max()), float((mean * mean).sum()))
         return None if wrong > slack else new_covariances(1, p)
     values = np.linalg.eigvalsh(left)
-    # The smallest eigenvalue may be lost in the rounding error of the largest.
+    # The smallest eigenvalue may be lost in the rounding error of the largest. LAPACK's
+    # are used for this check only.
     if not values[0] >= max(1.0 - slack, _RESOLVED * values[-1]):
         return None
-    lower = np.linalg.cholesky(left / rest)
-    root = solve_triangular(lower, np.eye(p), lower=True).T
+    lower = cholesky(left / rest)
+    root = invert_lower(lower).T
     volume = 2.0 * log(np.diag(lower)).sum()
     return ClassCovariances(
         np.array([rest]), mean[None, :], root[None, :, :].copy(), np.array([volume])

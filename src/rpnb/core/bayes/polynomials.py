@@ -11,10 +11,11 @@ import numpy as np
 
 from rpnb.core.bayes.model import Model
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.fixed_order import product, solve_semidefinite
 from rpnb.core.projection.matrices import project
 
-# Rows evaluated at once.
-_ROWS = 1024
+# Products of rows, classes and terms computed at once.
+_ENTRIES = 1 << 17
 
 
 class ClassPolynomials(NamedTuple):
@@ -36,13 +37,16 @@ def make_polynomials(model: Model, classes: IntArray) -> ClassPolynomials:
     data far from zero. Factors that overflow are not finite.
     """
     p = model.projection.R.shape[0]
+    R = model.projection.R.astype(np.float64) * (1.0 / sqrt(model.projection.q))
+    precision = model.gaussians.precision[classes]
+    A = np.stack([product(R * weights, R.T) for weights in precision])
+    whole = A.sum(axis=0)
     origin = np.zeros(p)
     for _ in range(2):
-        A, b, _ = _expand(model, classes, origin)
-        A, b = A.sum(axis=0), b.sum(axis=0)
-        if np.isfinite(A).all() and np.isfinite(b).all():
-            origin = origin + np.linalg.lstsq(A, b, rcond=None)[0]
-    A, b, distance = _expand(model, classes, origin)
+        b = _expand(model, classes, origin)[0].sum(axis=0)
+        if np.isfinite(whole).all() and np.isfinite(b).all():
+            origin = origin + solve_semidefinite(whole, b)
+    b, distance = _expand(model, classes, origin)
     i, j = np.triu_indices(p)
     products = A[:, i, j] * np.where(i == j, -0.5, -1.0)
     known = model.gaussians.constant[classes] + model.classes.bias[classes]
@@ -52,8 +56,8 @@ def make_polynomials(model: Model, classes: IntArray) -> ClassPolynomials:
 
 def _expand(
     model: Model, classes: IntArray, origin: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return A (m, p, p), b (m, p) and the squared distances (m,) at the origin."""
+) -> tuple[FloatArray, FloatArray]:
+    """Return b (m, p) and the squared distances (m,) at the origin."""
     projection = model.projection
     scale = 1.0 / sqrt(projection.q)
     centre = np.empty((1, model.F))
@@ -62,8 +66,8 @@ def _expand(
     R = projection.R.astype(np.float64) * scale
     w = model.gaussians.precision[classes]
     moved = model.gaussians.mean[classes] - centre[0]
-    A = np.stack([(R * weights) @ R.T for weights in w])
-    return A, (w * moved) @ R.T, np.einsum("mf,mf,mf->m", w, moved, moved)
+    pull = w * moved
+    return product(pull, R.T), (pull * moved).sum(axis=1)
 
 
 def evaluate_polynomials(forms: ClassPolynomials, X: FloatArray) -> FloatArray:
@@ -71,10 +75,12 @@ def evaluate_polynomials(forms: ClassPolynomials, X: FloatArray) -> FloatArray:
     p = forms.origin.shape[0]
     i, j = np.triu_indices(p)
     out = np.empty((X.shape[0], forms.constant.shape[0]))
-    for start in range(0, X.shape[0], _ROWS):
-        moved = X[start : start + _ROWS] - forms.origin
+    size = max(_ENTRIES // forms.factors.size, 1)
+    for start in range(0, X.shape[0], size):
+        moved = X[start : start + size] - forms.origin
         terms = np.concatenate([moved[:, i] * moved[:, j], moved], axis=1)
-        # The order of this sum is fixed; that of BLAS depends on the number of rows.
-        scores = np.einsum("nk,mk->nm", terms, forms.factors)
-        out[start : start + _ROWS] = scores + forms.constant
+        # The order of this sum is fixed; that of BLAS depends on the number of rows
+        # and on the processor.
+        scores = (terms[:, None, :] * forms.factors).sum(axis=2)
+        out[start : start + size] = scores + forms.constant
     return out

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.elementary import circle
 
 #: Numeric columns that a text column becomes: half for words, half for trigrams.
 TEXT_WIDTH: Final = 256
@@ -36,6 +37,9 @@ MOST_WIDTH: Final = 1 << 16
 #: Number of words from which a value counts as text, not as a category.
 MANY_WORDS: Final = 5
 
+#: Ending of the names of features that are codes of a file's categories.
+CODED: Final = " (code)"
+
 #: Number of a missing category where NaN is not allowed; texts have positive numbers.
 MISSING_CATEGORY: Final = -float(1 << 52)
 
@@ -43,8 +47,9 @@ MISSING_CATEGORY: Final = -float(1 << 52)
 LONGEST_READ: Final = 20_000
 
 _WORD = re.compile(r"\w+")
-_DAY = 86_400.0
-_YEAR = 365.2425
+_WITH_OFFSET = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d[\d:.]*)(Z|[+-]\d\d(:?\d\d)?)")
+# Microseconds of a day, a week and a mean year of 365.2425 days.
+_CYCLES = 86_400_000_000, 604_800_000_000, 31_556_952_000_000
 
 
 def number_of_text(text: str) -> float:
@@ -142,6 +147,16 @@ def is_words(value: Any) -> bool:
     return isinstance(value, str) and len(_WORD.findall(value)) >= MANY_WORDS
 
 
+def local_time(text: str) -> str:
+    """Return the local time of a text, without its offset from UTC.
+
+    >>> local_time("2024-01-01T05:15:00+05:00"), local_time("2024-01-01")
+    ('2024-01-01T05:15:00', '2024-01-01')
+    """
+    found = _WITH_OFFSET.fullmatch(text)
+    return text if found is None else found[1]
+
+
 def date_numbers(times: NDArray[np.datetime64]) -> FloatArray:
     """Return days since 1970, and the phase of the day, week and year.
 
@@ -151,10 +166,10 @@ def date_numbers(times: NDArray[np.datetime64]) -> FloatArray:
     >>> date_numbers(np.array(["1970-01-02T06:00"], "M8[us]")).round(3)[0, :3]
     array([1.25, 1.  , 0.  ])
     """
-    seconds = times.astype("M8[us]").astype(np.int64) / 1e6
-    days = np.where(np.isnat(times), np.nan, seconds / _DAY)
-    columns = [days]
-    for cycle in (1.0, 7.0, _YEAR):
-        angle = 2.0 * np.pi * np.mod(days, cycle) / cycle
-        columns += [np.sin(angle), np.cos(angle)]
-    return np.stack(columns, axis=1)
+    micros = times.astype("M8[us]").astype(np.int64)
+    found = np.empty((len(times), DATE_WIDTH))
+    found[:, 0] = micros / 1e6 / 86_400.0
+    for i, cycle in enumerate(_CYCLES):
+        found[:, 2 * i + 1], found[:, 2 * i + 2] = circle(micros, cycle)
+    found[np.isnat(times)] = np.nan
+    return found

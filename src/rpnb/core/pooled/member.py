@@ -154,13 +154,6 @@ def without_sums(state: Record, names: tuple[str, ...]) -> Record:
     return found
 
 
-def size_of(state: Arrays) -> int:
-    """Return the memory of a state, in bytes."""
-    # Boosted trees have an attribute: their arrays are copies.
-    size: int | None = getattr(state, "nbytes", None)
-    return sum(array.nbytes for array in state) if size is None else size
-
-
 def same_state(a: Arrays, b: Arrays) -> bool:
     """Return whether two states are equal to the bit."""
     return all(

@@ -29,7 +29,6 @@ from rpnb.core.pooled.member import (
     arrange,
     copy_state,
     new_numbers,
-    size_of,
 )
 from rpnb.core.pooled.members import (
     binned_bayes,
@@ -286,12 +285,3 @@ def merge_models(models: list[PooledModel], base: PooledModel | None) -> PooledM
         if base is not None:
             scale.seen[0] -= base.scale.seen[0]
     return first.replace(scale=scale, states=states, pool=pool)
-
-
-def size_of_model(model: PooledModel) -> int:
-    """Return the memory of the learned state, in bytes."""
-    parts: list[Any] = [model.scale, *model.states, model.pool, model.features]
-    if model.late is not None:
-        behind = model.late.behind
-        parts += [behind.scale, *behind.states, behind.pool, model.late.pending]
-    return sum(size_of(part) for part in parts)

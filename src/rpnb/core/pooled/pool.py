@@ -9,6 +9,7 @@ import numpy as np
 
 from rpnb._core.pooled import Pool, learn_scored_rows, pool_rows
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.fixed_order import solve_semidefinite
 from rpnb.core.pooled.member import arrange, copy_state
 
 __all__ = [
@@ -125,8 +126,8 @@ def merge(pools: list[Pool], base: Pool | None = None) -> Pool:
     """
     merged = copy_state(pools[0])
     H = np.sum([pool.curvature for pool in pools], axis=0)
-    moment = np.sum([pool.curvature @ pool.weights for pool in pools], axis=0)
-    merged.weights[:] = np.maximum(np.linalg.solve(H, moment), 0.0)
+    moment = np.sum([(pool.curvature * pool.weights).sum(1) for pool in pools], axis=0)
+    merged.weights[:] = np.maximum(solve_semidefinite(H, moment), 0.0)
     merged.curvature[:] = H / len(pools)
     h = np.sum([pool.class_curvature for pool in pools], axis=0)
     moment = np.sum([pool.class_curvature * pool.class_terms for pool in pools], axis=0)
@@ -135,8 +136,8 @@ def merge(pools: list[Pool], base: Pool | None = None) -> Pool:
     rows = np.array([pool.seen[0] for pool in pools], np.float64)
     share = rows / rows.sum() if rows.any() else np.full(len(pools), 1 / len(pools))
     for field in ("mean_weights", "mean_terms"):
-        parts = [getattr(pool, field) for pool in pools]
-        getattr(merged, field)[:] = np.tensordot(share, parts, axes=1)
+        parts = zip(share, (getattr(pool, field) for pool in pools), strict=True)
+        getattr(merged, field)[:] = np.sum([s * part for s, part in parts], axis=0)
     for field in ("mix", "power"):
         values = np.array([getattr(pool, field)[0] for pool in pools])
         shares = np.array([getattr(pool, f"{field}_curvature")[0] for pool in pools])

@@ -29,6 +29,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.elementary import exp
 from rpnb.core.pooled.pool import Pool, terms_in_use, weights_in_use
 
 #: Function from sets of features, given as masks (E, m), to their values (E,).
@@ -73,7 +74,7 @@ def log_odds(terms: FloatArray) -> FloatArray:
 def given_out(pool: Pool, odds: FloatArray) -> FloatArray:
     """Return P' (n, M) from these sums; 0 for classes that are not active."""
     powers = np.where(pool.active, pool.power[0] * odds, -np.inf)
-    Q = np.exp(powers - powers.max(axis=1, keepdims=True))
+    Q = exp(powers - powers.max(axis=1, keepdims=True))
     share = np.where(pool.active, pool.class_weight + 0.5, 0.0)
     mixed: FloatArray = (1.0 - pool.noise[0]) * (Q / Q.sum(axis=1, keepdims=True))
     return mixed + pool.noise[0] * (share / share.sum())

@@ -3,9 +3,10 @@
 Accepts pandas and polars frames, Arrow tables, and arrays or lists of Python values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ from rpnb.core.columns.coding import (
     date_numbers,
     is_missing,
     is_words,
+    local_time,
     text_numbers,
 )
 from rpnb.core.kernels.arrays import FloatArray
@@ -34,6 +36,10 @@ TEXT: Final = "text_features"
 #: Values of `categorical_features` and `text_features` that name no column.
 FROM_DTYPE: Final = "from_dtype"
 AUTO: Final = "auto"
+
+
+#: Largest number of values in a column of text that are examined.
+_EXAMINED: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +145,28 @@ class Columns:
         parts = [_coded(table, j, kind) for j, kind in enumerate(self.kinds)]
         return np.concatenate(parts, axis=1)
 
+    def refuse_numbers(self, X: Any, known: Sequence[Collection[int]]) -> None:
+        """Refuse numbers in a frame's column whose categories were text.
+
+        `known` are the keys of the categories of each such column. Numbers as text are
+        other categories than the numbers.
+        """
+        if not _is_frame(X):
+            return
+        table = _Table(X)
+        places = [j for j, kind in enumerate(self.kinds) if kind == "category"]
+        for j, keys in zip(places, known, strict=True):
+            kind = str(table.type(j)).lower()
+            if not keys or not kind.startswith(("int", "uint", "float", "double")):
+                continue
+            numbers = np.array([*keys], np.int64).view(np.float64)
+            if (np.isnan(numbers) | (numbers >= -MISSING_CATEGORY)).all():
+                name = table.names[j]
+                raise ValueError(
+                    f"X must hold text in column {name!r}, as when learning began, got "
+                    f"numbers ({table.type(j)}): use X[{name!r}].astype(str)"
+                )
+
 
 _CONTENT: Final[dict[ColumnKind, str]] = {
     "number": "numbers",
@@ -159,8 +187,8 @@ def find_columns(X: Any, categorical: Any, text: Any) -> Columns | None:
         "from_dtype" for columns of frames with a categorical or text type; column names
         or positions; or None for no column.
     text
-        "auto" for columns of text whose first value has five words or more; column
-        names or positions; or None for no column.
+        "auto" for columns of text, more than half of whose values have five words or
+        more; column names or positions; or None for no column.
     """
     named = _is_named(categorical, CATEGORICAL, FROM_DTYPE)
     words = _is_named(text, TEXT, AUTO)
@@ -195,6 +223,24 @@ def find_columns(X: Any, categorical: Any, text: Any) -> Columns | None:
     return Columns(tuple(kinds), tuple(orders) if any(orders) else ())
 
 
+def unnamed_texts(
+    X: Any, columns: Columns, categorical: Any, text: Any
+) -> dict[Any, list[str]]:
+    """Return the first texts of a frame's columns of text that no parameter names."""
+    if not _is_frame(X):
+        return {}
+    table = _Table(X)
+    named = _is_named(categorical, CATEGORICAL, FROM_DTYPE)
+    listed = _places(categorical if named else (), CATEGORICAL, table.names)
+    named = _is_named(text, TEXT, AUTO)
+    listed += _places(text if named else (), TEXT, table.names)
+    return {
+        table.names[j]: table.texts(j)
+        for j, kind in enumerate(columns.kinds)
+        if kind in ("category", "text") and j not in listed
+    }
+
+
 def plain_table(X: Any) -> tuple[list[str], list[list[Any]]] | None:
     """Return the names of a frame's columns and its rows as plain Python values.
 
@@ -222,18 +268,11 @@ def plain_table(X: Any) -> tuple[list[str], list[list[Any]]] | None:
 
 
 def named_to_json(categorical: Any, text: Any) -> dict[str, Any]:
-    """Return the parameters that name columns as JSON values, without defaults.
-
-    Files of models without such columns then stay the same.
-    """
-    found = {}
-    for name, given, usual in (
-        (CATEGORICAL, categorical, FROM_DTYPE),
-        (TEXT, text, AUTO),
-    ):
-        if not (isinstance(given, str) and given == usual):
-            found[name] = None if given is None else np.asarray(given).tolist()
-    return found
+    """Return the parameters that name columns as JSON values."""
+    return {
+        name: None if given is None else np.asarray(given).tolist()
+        for name, given in ((CATEGORICAL, categorical), (TEXT, text))
+    }
 
 
 def names_columns(categorical: Any, text: Any) -> bool:
@@ -304,8 +343,7 @@ def _kind(table: "_Table", j: int, categorical: Any, text: Any) -> ColumnKind:
     """Return the kind of a column that no parameter names."""
     kind = _natural_kind(table, j)
     if kind == "text":
-        first = table.first(j)
-        is_text = isinstance(text, str) and text == AUTO and is_words(first)
+        is_text = isinstance(text, str) and text == AUTO and table.holds_words(j)
         kind = "text" if is_text else "category"
     if kind == "category" and categorical is None:
         raise ValueError(
@@ -382,9 +420,17 @@ class _Table:
             return ()
         return tuple(numbers.tolist())
 
-    def first(self, j: int) -> Any:
-        """Return the first value of a column that is not missing."""
-        return next((each for each in self.objects(j) if not is_missing(each)), None)
+    def texts(self, j: int) -> list[str]:
+        """Return the first values of a column that are not missing, if it is text."""
+        if _natural_kind(self, j) != "text":
+            return []
+        there = (each for each in self.objects(j) if not is_missing(each))
+        return [str(each) for each in islice(there, _EXAMINED)]
+
+    def holds_words(self, j: int) -> bool:
+        """Return whether more than half of the first values of a column are text."""
+        texts = self.texts(j)
+        return 2 * sum(map(is_words, texts)) > len(texts)
 
     def objects(self, j: int) -> list[Any]:
         """Return the values of a column as Python objects."""
@@ -417,6 +463,8 @@ class _Table:
 
 
 def _without_zone(value: Any) -> Any:
+    if isinstance(value, str):
+        return local_time(value.strip())
     if hasattr(value, "to_pydatetime"):
         value = value.to_pydatetime(warn=False)
     return value.replace(tzinfo=None) if hasattr(value, "tzinfo") else value

@@ -7,18 +7,25 @@ from typing import Any
 
 import numpy as np
 
+from rpnb.core.columns.coding import CODED
+
 # What to do with a column, by its content.
 _LEARNED = (
     "PooledClassifier learns {} as {}, and any learner in "
     "make_stream_pipeline(RunningScaler(), …) of rpnb.preprocessing does; or turn {} "
     "into numbers, such as {}, or leave it out"
 )
+_CODES = {
+    "text": "codes",
+    "categories": "codes by X[column].cat.codes",
+    "dates or times": "days",
+}
 _CURES = {
-    "text": _LEARNED.format("it", "it is", "it", "codes"),
-    "categories": _LEARNED.format(
-        "them", "they are", "them", "codes by X[column].cat.codes"
+    "text": _LEARNED.format("it", "it is", "it", _CODES["text"]),
+    "categories": _LEARNED.format("them", "they are", "them", _CODES["categories"]),
+    "dates or times": _LEARNED.format(
+        "them", "they are", "them", _CODES["dates or times"]
     ),
-    "dates or times": _LEARNED.format("them", "they are", "them", "days"),
     "values that are not numbers": "turn them into numbers, or leave it out",
 }
 
@@ -30,8 +37,28 @@ def column_names(X: Any) -> list[Any] | None:
     return list(X.columns)
 
 
-def refuse_columns(X: Any) -> None:
-    """Raise an error where a column of a frame holds no numbers."""
+def refuse_uncoded(model: Any, X: Any) -> None:
+    """Refuse a frame with columns that the model got as codes of the command line."""
+    names, known = column_names(X), getattr(model, "feature_names_in_", None)
+    if names is None or known is None:
+        return
+    texts = [name for name in known if isinstance(name, str)]
+    coded = {name.removesuffix(CODED) for name in texts if name.endswith(CODED)}
+    coded |= {name.partition("=")[0] for name in texts if "=" in name}
+    found = [name for name in names if name in coded and name not in texts]
+    if found:
+        raise ValueError(
+            f"this model learned its column {found[0]!r} from a file as codes that "
+            "frames do not have: predict files with `rpnb predict`, or learn the file "
+            "with --model Pooled or --scale, whose models predict frames"
+        )
+
+
+def refuse_columns(X: Any, estimator: Any = None) -> None:
+    """Raise an error where a column of a frame holds no numbers.
+
+    Its advice depends on the estimator, which may wrap another one.
+    """
     names = column_names(X)
     if names is None or len(X.shape) != 2:
         return
@@ -42,8 +69,22 @@ def refuse_columns(X: Any) -> None:
         if what is not None:
             raise ValueError(
                 f"X must hold numbers, but its column {name!r} holds {what} ({kind}): "
-                f"{_CURES[what]}"
+                f"{_cure(what, estimator)}"
             )
+
+
+def _cure(what: str, estimator: Any) -> str:
+    """Return what to do with a column that holds no numbers."""
+    inner = getattr(estimator, "model", None)
+    if inner is None or what not in _CODES:
+        return _CURES[what]
+    wrapper, alone = type(estimator).__name__, type(inner).__name__
+    if not hasattr(inner, "categorical_features"):
+        alone = f"make_stream_pipeline(RunningScaler(), {alone}(…))"
+    return (
+        f"{wrapper} takes numbers only; {alone} without {wrapper} learns such columns; "
+        f"or turn them into numbers, such as {_CODES[what]}, or leave them out"
+    )
 
 
 def _fault(X: Any, j: int, kind: Any) -> str | None:

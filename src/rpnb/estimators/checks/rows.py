@@ -49,7 +49,7 @@ def check_rows(
         rows: NDArray[Any] = X
     else:
         refuse_masked(X, "X")
-        refuse_columns(X)
+        refuse_columns(X, estimator)
         if sparse:
             _check_form(X)
         try:

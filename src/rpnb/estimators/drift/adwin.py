@@ -17,11 +17,13 @@ bucket merges the two oldest into one of level i + 1.
 """
 
 from dataclasses import dataclass, field, replace
-from math import log, sqrt
+from math import sqrt
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rpnb.core.kernels.elementary import log
 
 #: Largest number of buckets per level.
 BUCKETS: Final = 5
@@ -103,7 +105,7 @@ class Adwin:
         n0, u0 = 0, 0.0
         n1, u1 = self.width, self.total
         variance = self.squares / self.width
-        spread = log(2.0 * log(self.width) / _DELTA)
+        spread = float(log(2.0 * log(self.width) / _DELTA))
         for i in range(len(self.levels) - 1, -1, -1):
             n = 1 << i
             for u, _ in self.levels[i]:

@@ -49,7 +49,11 @@ from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import Learner, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
-from rpnb.estimators.wrapping_learner import WrappingLearner, check_takes_weights
+from rpnb.estimators.wrapping_learner import (
+    WrappingLearner,
+    check_takes_numbers,
+    check_takes_weights,
+)
 
 # Prefix of the detector's arrays in model files.
 _DETECTOR = "detector."
@@ -239,7 +243,7 @@ class DriftLearner(WrappingLearner[DriftState]):
         model, inner = self.given.model, self.inner
         if inner is None:
             raise TypeError(f"model must be a classifier of rpnb, got {model!r}")
-        inner.check_numbers("DriftAware")
+        check_takes_numbers(model, "DriftAware")
         if getattr(model, "batch_size", 1) != 1:
             raise ValueError(
                 "model must learn row by row, since an alarm takes effect at the next "

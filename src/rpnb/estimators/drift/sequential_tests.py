@@ -4,7 +4,7 @@ They have the same constants and alarms as River's detectors, and an alarm reset
 Each is a record of numbers, which a model file stores as one array.
 """
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, field, fields
 from math import inf, isnan, sqrt
 from typing import Any, Final, Self
 
@@ -17,34 +17,45 @@ _WARM: Final = 30
 
 @dataclass(slots=True)
 class _Record:
-    """Numbers: the first, n, counts values; the last is 1 at an alarm."""
+    """Numbers: the first, n, counts values; the last is 1 at an alarm.
+
+    A parameter is a field that is given by name; it is not among the numbers.
+    """
 
     n: float = 0.0
 
     def clone(self) -> Self:
-        """Return a detector that has seen nothing."""
-        return type(self)()
+        """Return a detector with the same parameters that has seen nothing."""
+        given = [each.name for each in fields(self) if each.kw_only]
+        return type(self)(**{name: getattr(self, name) for name in given})
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Forget everything but the parameters."""
         for each in fields(self):
-            setattr(self, each.name, each.default)
+            if not each.kw_only:
+                setattr(self, each.name, each.default)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the numbers."""
-        return {"numbers": np.array(astuple(self), np.float64)}
+        found = [getattr(self, name) for name in _numbers(type(self))]
+        return {"numbers": np.array(found, np.float64)}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], **parameters: Any) -> Self:
         """Return the detector with these numbers; refuse invalid ones."""
         numbers = arrays["numbers"].tolist()
-        if len(numbers) != len(fields(cls)) or any(map(isnan, numbers)):
+        if len(numbers) != len(_numbers(cls)) or any(map(isnan, numbers)):
             raise ValueError("the detector's numbers are not those of its kind")
         if not 0.0 <= numbers[0] < 2.0**53 or not numbers[0].is_integer():
             raise ValueError("the detector's number of values is not a whole number")
         if numbers[-1] not in (0.0, 1.0):
             raise ValueError("the detector's alarm is neither on nor off")
-        return cls(*numbers)
+        return cls(*numbers, **parameters)
+
+
+def _numbers(record: type[_Record]) -> list[str]:
+    """Return the names of a record's numbers, in order."""
+    return [each.name for each in fields(record) if not each.kw_only]
 
 
 @dataclass(slots=True)
@@ -53,12 +64,16 @@ class DDM(_Record):
 
     With p the error rate of n values and s = √(p(1 − p)/n): an alarm where p + s is
     above p' + 3 s', the values at the minimum of p + s so far.
+
+    Departure, with `from_first_error`: p = 0 is no minimum. Its s is 0, and the next
+    error alone would give an alarm.
     """
 
     p: float = 0.0
     least_p: float = inf
     least_s: float = inf
     drift_detected: float = 0.0
+    from_first_error: bool = field(default=False, kw_only=True)
 
     def update(self, x: bool) -> None:
         """Add whether a prediction was wrong."""
@@ -67,7 +82,7 @@ class DDM(_Record):
         self.n += 1.0
         self.p += (1.0 / self.n) * (x - self.p)
         s = sqrt(max(self.p * (1.0 - self.p), 0.0) / self.n)
-        if self.n <= _WARM:
+        if self.n <= _WARM or (self.from_first_error and self.p == 0.0):
             return
         if self.p + s <= self.least_p + self.least_s:
             self.least_p, self.least_s = self.p, s

@@ -1,11 +1,10 @@
 """FrozenRPNB: a learned model as one quadratic polynomial per class."""
 
-from collections.abc import Collection
 from typing import Any, Literal, Self, final
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
 
 from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.polynomials import (
@@ -25,9 +24,9 @@ from rpnb.estimators.notebook import bundle_with_facts, with_facts
 from rpnb.estimators.posteriors import decisions, log_posteriors
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
-    read_estimator,
-    report_damage,
-    require_version,
+    describe,
+    load_estimator,
+    require_fitted,
     write_estimator,
 )
 from rpnb.estimators.saving.files import ModelSource
@@ -35,8 +34,6 @@ from rpnb.estimators.saving.model_parts import check_weights, expert_weights
 from rpnb.estimators.saving.schema import (
     StateSchema,
     ValueSchema,
-    check_arrays,
-    check_values,
     reals,
 )
 from rpnb.estimators.scaling import (
@@ -95,7 +92,6 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _scale: RunningScale | None = None
     _weights: FloatArray | None = None
     """weights of the mixture; None where there is a single temperature"""
-    _state_version = 1
 
     def decision_function(self, X: Any) -> FloatArray:
         """Compute the score of each class; the class with the largest is predicted.
@@ -304,29 +300,18 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> rpnb.load("iris.rpnb").predict(X[:2]).tolist()
         [0, 0]
         """
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                "This FrozenRPNB instance has nothing to save: it is not fitted yet."
-            )
+        require_fitted(self)
         arrays = self._state._asdict()
         if self._weights is not None:
             arrays["expert_weights"] = self._weights
         if self._scale is not None:
             arrays |= scale_to_arrays(self._scale)
-        saved = SavedEstimator(
-            type(self).__name__,
-            {},
-            self.classes_,
-            self.n_features_in_,
-            getattr(self, "feature_names_in_", None),
-            {
-                "temperature": self.temperature_,
-                "mixture": self._weights is not None,
-                **({} if self._scale is None else {"scaled": True}),
-            },
-            arrays,
-            self._state_version,
-        )
+        state = {
+            "temperature": self.temperature_,
+            "mixture": self._weights is not None,
+            **({} if self._scale is None else {"scaled": True}),
+        }
+        saved = describe(self, {}, self.classes_, state, arrays)
         write_estimator(path, saved, key=key)
 
     @classmethod
@@ -362,25 +347,22 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> FrozenRPNB.load("iris.rpnb").predict(X[:2]).tolist()
         [0, 0]
         """
-        saved = read_estimator(path, cls.__name__, key, cls._array_names)
-        with report_damage(path):
-            require_version(saved, cls._state_version)
-            frozen = cls(**saved.parameters)
-            frozen.classes_ = saved.classes
-            frozen.n_features_in_ = saved.n_features
-            if saved.feature_names is not None:
-                frozen.feature_names_in_ = saved.feature_names
-            schema = cls._state_schema(saved)
-            check_values(saved.state, schema)
-            frozen.temperature_ = float(saved.state["temperature"])
-            arrays = check_arrays(saved.arrays, schema)
-            frozen._weights = arrays.get("expert_weights")
-            if frozen._weights is not None:
-                check_weights(frozen._weights)
-            names = ClassPolynomials._fields
-            frozen._state = ClassPolynomials(*(arrays[name] for name in names))
-            if "scaled" in saved.state:
-                frozen._scale = scale_from_arrays(arrays)
+        frozen: Self = load_estimator(cls, path, key, cls._state_schema, cls._restored)
+        return frozen
+
+    @classmethod
+    def _restored(cls, saved: SavedEstimator, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Return the classifier from the content of a model file."""
+        frozen = cls(**saved.parameters)
+        frozen.classes_ = saved.classes
+        frozen.temperature_ = float(saved.state["temperature"])
+        frozen._weights = arrays.get("expert_weights")
+        if frozen._weights is not None:
+            check_weights(frozen._weights)
+        names = ClassPolynomials._fields
+        frozen._state = ClassPolynomials(*(arrays[name] for name in names))
+        if "scaled" in saved.state:
+            frozen._scale = scale_from_arrays(arrays)
         return frozen
 
     @classmethod
@@ -401,12 +383,6 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             arrays |= scale_schema(p)
             values["scaled"] = ValueSchema(bool)
         return StateSchema(arrays, values)
-
-    @classmethod
-    def _array_names(cls, saved: SavedEstimator) -> Collection[str] | None:
-        """Return the arrays that a file of this version must have."""
-        require_version(saved, cls._state_version)
-        return cls._state_schema(saved).arrays.keys()
 
 
 def freeze(

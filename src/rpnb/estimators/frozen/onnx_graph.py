@@ -11,6 +11,7 @@ from rpnb.atomic import write_bytes
 from rpnb.core.bayes.polynomials import ClassPolynomials
 from rpnb.core.calibration import LOWEST, N_ODDS, N_TEMPERATURES, ODDS
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.elementary import log
 from rpnb.core.kernels.running_scale import RunningScale, variances
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.saving.files import ModelSource
@@ -157,7 +158,7 @@ def _experts(temperature: float, weights: FloatArray) -> dict[str, NDArray[Any]]
     e = weights.size
     return {
         "temperatures": np.tile(temperature * powers, N_ODDS).reshape(e, 1),
-        "log_odds": np.repeat(np.log(ODDS), N_TEMPERATURES).reshape(e, 1),
+        "log_odds": np.repeat(log(ODDS), N_TEMPERATURES).reshape(e, 1),
         "weights": weights.reshape(e, 1),
         "axis": np.array([1]),
     }

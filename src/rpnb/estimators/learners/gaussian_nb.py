@@ -26,9 +26,8 @@ from rpnb.estimators.checks.parameters import check_real
 from rpnb.estimators.posteriors import log_posteriors
 from rpnb.estimators.saving.schema import COUNT, StateSchema, flags, reals
 from rpnb.estimators.stream.class_weights import ClassWeight
-from rpnb.estimators.stream.learner import BlockStatistics, Learner, Shapes
+from rpnb.estimators.stream.learner import BlockStatistics, LearnsBlocks, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
-from rpnb.estimators.trust.contributions import largest
 from rpnb.estimators.trust.plots import draw_importance
 from rpnb.estimators.trust.reasons import (
     Explanation,
@@ -66,7 +65,7 @@ class GaussianNB(WeightedStreamClassifier):
     Parameters
     ----------
     var_floor : float, default=1e-9
-        Smallest variance that is ever used.
+        Lower bound on every variance.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. A dictionary maps
         labels to weights from 1e-6 to 1e6; a class that is not in it has weight 1.
@@ -273,19 +272,17 @@ class GaussianNB(WeightedStreamClassifier):
         4
         """
         found = self.feature_importance(X)
-        return draw_importance(largest(found, feature_names(self), top), ax)
+        return draw_importance(found, feature_names(self), top, ax)
 
 
 @final
 @dataclass
-class GaussianNBLearner(Learner[GaussianNBState]):
+class GaussianNBLearner(LearnsBlocks[GaussianNBState]):
     """Gaussian naive Bayes: counts, means and variances, which can be summed."""
 
     given: GaussianNB
 
     accepts_unlabelled = True
-    has_probabilities = True
-    has_log_probabilities = True
 
     def log_probabilities(
         self, state: GaussianNBState, X: NDArray[Any], *, ordered: bool
@@ -358,9 +355,6 @@ class GaussianNBLearner(Learner[GaussianNBState]):
             block = as_block(X[rows])
             naive_bayes_pass(state.state, block, _NO_LABELS, _ONE, False, labels[rows])
         return labels
-
-    def check_learns_blocks(self) -> None:
-        """Allow blocks: counts, means and variances of parts add up."""
 
     def observe_block(
         self,

@@ -80,7 +80,6 @@ class LinearLearner(Learner[LinearModel]):
 
     accepts_unlabelled = True
     sensitive_to_scale = True
-    has_decisions = True
 
     @property
     def keeps_covariance(self) -> bool:

@@ -176,8 +176,6 @@ class OnlineBayesLearner(Learner[OnlineBayesState]):
 
     accepts_unlabelled = True
     requires_seen_classes = True
-    has_probabilities = True
-    has_log_probabilities = True
 
     def log_probabilities(
         self, state: OnlineBayesState, X: NDArray[Any], *, ordered: bool

@@ -15,7 +15,7 @@ from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import (
     LEARNERS_OF_BLOCKS,
     BlockStatistics,
-    Learner,
+    LearnsBlocks,
     Shapes,
 )
 
@@ -24,7 +24,7 @@ __all__ = ["MajorityClass", "NoChange"]
 
 @final
 @dataclass
-class LabelLearner(Learner[IntArray]):
+class LabelLearner(LearnsBlocks[IntArray]):
     """A learner that ignores features. Its state has one number per class.
 
     For the majority class it is the number of rows of the class. For no change, the

@@ -96,7 +96,6 @@ class TreeLearner(Learner[EnsembleState]):
     """passes over a block of rows: adds their votes, and learns them if asked to"""
 
     requires_seen_classes = True
-    has_probabilities = True
 
     def probabilities(
         self, state: EnsembleState, X: NDArray[Any], *, ordered: bool = True

@@ -262,8 +262,8 @@ def _ordered(numbers: Mapping[Hashable, int]) -> list[Hashable]:
     for one, other in pairwise(ordered):
         if numbers[one] == numbers[other]:
             raise ValueError(
-                f"the features {one!r} and {other!r} have the same 64-bit number, "
-                "which happens once in many millions: rename one of them"
+                f"the features {one!r} and {other!r} have the same 64-bit hash (very "
+                "rare): rename one of them"
             )
     return ordered
 

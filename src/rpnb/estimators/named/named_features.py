@@ -117,8 +117,8 @@ class NamedFeatures:
             other = self._by_number.get(number, taken[number])
             if other is not None:
                 raise ValueError(
-                    f"the features {other[0]!r} and {name!r} have the same 64-bit "
-                    "number, which happens once in many millions: rename one of them"
+                    f"the features {other[0]!r} and {name!r} have the same 64-bit hash "
+                    "(very rare): rename one of them"
                 )
             taken[number] = (name,)
         for name, number in numbers.items():

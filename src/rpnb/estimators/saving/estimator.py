@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 
 from rpnb._version import __version__
 from rpnb.estimators.checks.labels import LabelArray
@@ -18,13 +19,20 @@ from rpnb.estimators.saving.files import (
     name_of,
     write_model,
 )
-from rpnb.estimators.saving.schema import MOST_FEATURES
+from rpnb.estimators.saving.schema import (
+    MOST_FEATURES,
+    StateSchema,
+    check_arrays,
+    check_values,
+)
 
 _KEYS: Final = {
     *("format", "format_version", "rpnb_version", "estimator", "parameters"),
     *("classes", "classes_dtype", "n_features_in", "feature_names_in"),
     *("state", "state_version"),
 }
+#: Version of parameters, state and arrays; raised when the format of one changes.
+STATE_VERSION: Final = 1
 _LABEL_DTYPE: Final = re.compile(r"\|b1|[<>|][iuf][1248]|<f16|[<>]U\d{1,9}|\|O")
 #: Largest size of the labels as an array; their dtype gives the longest label.
 _MOST_LABEL_BYTES: Final = 1 << 26
@@ -45,10 +53,62 @@ class SavedEstimator(NamedTuple):
     """the part of its state that is JSON"""
     arrays: Mapping[str, NDArray[Any]]
     """the part of its state that is arrays"""
-    state_version: int
-    """version of parameters, state and arrays; raised when the format changes"""
+    state_version: int = STATE_VERSION
+    """version of parameters, state and arrays"""
     rpnb_version: str = __version__
     """version of the package that wrote the file"""
+
+
+def describe(
+    estimator: Any,
+    parameters: dict[str, Any],
+    classes: LabelArray,
+    state: dict[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> SavedEstimator:
+    """Return a fitted estimator as a model file holds it."""
+    names = getattr(estimator, "feature_names_in_", None)
+    p = estimator.n_features_in_
+    name = type(estimator).__name__
+    return SavedEstimator(name, parameters, classes, p, names, state, arrays)
+
+
+def require_fitted(estimator: Any) -> None:
+    """Refuse to save an estimator that has learned nothing."""
+    if not estimator.__sklearn_is_fitted__():
+        raise NotFittedError(
+            f"This {type(estimator).__name__} instance has nothing to save: it is not "
+            "fitted yet."
+        )
+
+
+def load_estimator(
+    estimator: Any,
+    path: ModelSource,
+    key: bytes | None,
+    schema_of: Callable[[SavedEstimator], StateSchema],
+    restore: Callable[[SavedEstimator, dict[str, NDArray[Any]]], Any],
+) -> Any:
+    """Read a model file of an estimator whose state has one schema.
+
+    `restore` returns the estimator from the content and the checked arrays.
+    """
+    saved = read_estimator(
+        path, estimator.__name__, key, lambda saved: schema_of(saved).arrays.keys()
+    )
+    with report_damage(path):
+        schema = schema_of(saved)
+        check_values(saved.state, schema)
+        model = restore(saved, check_arrays(saved.arrays, schema))
+        set_features(model, saved)
+    return model
+
+
+def set_features(estimator: Any, saved: SavedEstimator) -> None:
+    """Set the number and the names of the features of an estimator from a file."""
+    estimator.n_features_in_ = saved.n_features
+    if saved.feature_names is not None:
+        estimator.feature_names_in_ = saved.feature_names
 
 
 def write_estimator(
@@ -98,6 +158,7 @@ def read_estimator(
                 f"with {written_by}.load"
             )
         saved = _saved_without_arrays(file.metadata)
+        _require_version(saved)
         names = array_names(saved)
         if names is not None:
             file.require_arrays(names)
@@ -164,13 +225,13 @@ def _feature_names(names: Any, p: int) -> NDArray[Any] | None:
     return np.array(names, dtype=object)
 
 
-def require_version(saved: SavedEstimator, version: int) -> None:
+def _require_version(saved: SavedEstimator) -> None:
     """Refuse a model file of another state version than this one."""
-    if saved.state_version != version:
+    if saved.state_version != STATE_VERSION:
         raise ModelFileError(
             f"the model file holds a {saved.estimator} of state version "
             f"{saved.state_version}, written by rpnb {saved.rpnb_version}; this rpnb "
-            f"reads version {version}: use the rpnb that wrote it"
+            f"reads version {STATE_VERSION}: use the rpnb that wrote it"
         )
 
 

@@ -4,14 +4,16 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 
+from rpnb.estimators.checks.columns import CATEGORICAL, names_columns
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
     check_parameters,
+    describe,
     read_estimator,
     report_damage,
-    require_version,
+    require_fitted,
+    set_features,
 )
 from rpnb.estimators.saving.files import ModelSource
 from rpnb.estimators.saving.saved_columns import (
@@ -52,11 +54,7 @@ from rpnb.estimators.stream.prediction_sets import (
 
 def saved_model(model: Any) -> SavedEstimator:
     """Return the content of a model file for a model."""
-    if not model.__sklearn_is_fitted__():
-        raise NotFittedError(
-            f"This {type(model).__name__} instance has nothing to save: it is not "
-            "fitted yet."
-        )
+    require_fitted(model)
     model._check_unchanged()
     learner = model._learner()
     metadata, arrays = learner.export(model._state)
@@ -70,16 +68,8 @@ def saved_model(model: Any) -> SavedEstimator:
         learner, metadata, shapes, model.classes_.shape[0], _n_inputs(model)
     )
     metadata, arrays = saturated(metadata, arrays, schema)
-    saved = SavedEstimator(
-        type(model).__name__,
-        model._parameters_to_json(),
-        model.classes_,
-        model.n_features_in_,
-        getattr(model, "feature_names_in_", None),
-        metadata,
-        arrays,
-        learner.state_version,
-    )
+    parameters = model._parameters_to_json()
+    saved = describe(model, parameters, model.classes_, metadata, arrays)
     saved = with_columns(saved, model._columns, model._categories)
     saved = with_asking(saved, model._asking)
     return with_thresholds(saved, model._set_thresholds)
@@ -93,7 +83,6 @@ def load_model(estimator: Any, path: ModelSource, key: bytes | None) -> Any:
     with report_damage(path):
         model = new_model(estimator, saved.parameters)
         learner = model._learner()
-        require_version(saved, learner.state_version)
         model._set_thresholds = check_thresholds(saved)
         model._asking = check_asking(saved)
         saved = without_asking(without_thresholds(saved))
@@ -102,9 +91,7 @@ def load_model(estimator: Any, path: ModelSource, key: bytes | None) -> Any:
         saved = without_columns(saved)
         check_class_weight(model._class_weight, saved.classes, whole=False)
         model._set_classes(saved.classes)
-        model.n_features_in_ = saved.n_features
-        if saved.feature_names is not None:
-            model.feature_names_in_ = saved.feature_names
+        set_features(model, saved)
         M = saved.classes.shape[0]
         p = saved.n_features if found is None else found.width
         shapes = {name: array.shape for name, array in saved.arrays.items()}
@@ -128,7 +115,10 @@ def new_model(estimator: Any, parameters: dict[str, Any]) -> Any:
     """Return a new, unfitted model with the parameters of a file."""
     known = estimator._get_param_names()
     check_parameters(parameters, [name for name in known if name != "n_jobs"])
-    return estimator(**estimator._parameters_from_json(parameters))
+    model = estimator(**estimator._parameters_from_json(parameters))
+    if CATEGORICAL in known:
+        names_columns(model.categorical_features, model.text_features)
+    return model
 
 
 def file_schema(
@@ -145,7 +135,6 @@ def _array_names(estimator: Any, saved: SavedEstimator) -> Collection[str]:
     """Return the arrays that a file of this version must have."""
     model = new_model(estimator, saved.parameters)
     learner = model._learner()
-    require_version(saved, learner.state_version)
     M, p = saved.classes.shape[0], saved.n_features
     with report_damage("the model file"):
         found = saved_columns(saved)

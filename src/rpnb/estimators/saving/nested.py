@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.registry import find_learner
+from rpnb.estimators.saving.estimator import STATE_VERSION
 from rpnb.estimators.saving.fitted import new_model
 from rpnb.estimators.saving.schema import StateSchema, ValueSchema
 from rpnb.estimators.stream.learner import Learner, Shapes
@@ -45,8 +46,7 @@ def export_learner(
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return JSON values and arrays of the state of a learner."""
     metadata, arrays = learner.export(inner)
-    version = learner.state_version
-    return {_VERSION: version, **_prefixed(metadata)}, _prefixed(arrays)
+    return {_VERSION: STATE_VERSION, **_prefixed(metadata)}, _prefixed(arrays)
 
 
 def learner_schema(
@@ -57,11 +57,13 @@ def learner_schema(
     p: int,
 ) -> StateSchema:
     """Return the schema of a learner's state in a file."""
-    version = learner.state_version
     inner = learner.schema(_of_learner(state), _of_learner(shapes), M, p)
     return StateSchema(
         _prefixed(inner.arrays),
-        {_VERSION: ValueSchema(int, version, version), **_prefixed(inner.values)},
+        {
+            _VERSION: ValueSchema(int, STATE_VERSION, STATE_VERSION),
+            **_prefixed(inner.values),
+        },
     )
 
 

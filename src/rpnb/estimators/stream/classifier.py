@@ -6,6 +6,7 @@ only after everything that can fail.
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import cache
 from operator import attrgetter, is_
 from typing import Any, Literal, Self, TypeVar, overload
@@ -22,8 +23,13 @@ from rpnb.core.asking import Asking
 from rpnb.core.columns.categories import LOOKS, Categories
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.row_blocks import row_blocks, weights_of
-from rpnb.estimators.checks.columns import Columns, find_columns
+from rpnb.estimators.checks.columns import (
+    Columns,
+    find_columns,
+    unnamed_texts,
+)
 from rpnb.estimators.checks.costs import Costs, check_costs, least_costly
+from rpnb.estimators.checks.frames import refuse_uncoded
 from rpnb.estimators.checks.labels import (
     LabelArray,
     as_labels,
@@ -34,6 +40,7 @@ from rpnb.estimators.checks.labels import (
 from rpnb.estimators.checks.parameters import check_integer, check_real
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.checks.spread import warn_of_spread
+from rpnb.estimators.checks.texts import warn_of_texts
 from rpnb.estimators.notebook import bundle_with_facts, with_facts
 from rpnb.estimators.saving.estimator import parameters_to_json, write_estimator
 from rpnb.estimators.saving.files import ModelSource
@@ -64,6 +71,7 @@ from rpnb.estimators.stream.new_classes import (
 )
 from rpnb.estimators.stream.prediction_sets import (
     has_probabilities,
+    has_sets,
     predict_sets,
     predict_sets_then_learn,
 )
@@ -74,6 +82,8 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 _DOUBLE = np.dtype(np.float64)
 _ONE = np.ones(1)
+# Attributes besides the state that learning, or asking for labels, changes in place.
+_CHANGED_IN_PLACE = ("_class_counts", "_categories", "_asking", "_waiting")
 
 
 def new_categories(columns: Columns | None, M: int) -> Categories | None:
@@ -84,14 +94,15 @@ def new_categories(columns: Columns | None, M: int) -> Categories | None:
     return Categories(columns.categories, columns.width, M, orders=orders)
 
 
-def _only_with(capability: str) -> Callable[[_Method], _Method]:
-    """Return a decorator for a method that only learners with a capability have."""
-
-    def condition(self: Any) -> bool:
-        return bool(getattr(self._learner(), capability))
-
+def _only_if(condition: Callable[[Any], bool]) -> Callable[[_Method], _Method]:
+    """Return a decorator for a method that estimators have on a condition."""
     decorate: Callable[[_Method], _Method] = available_if(condition)
     return decorate
+
+
+def _only_with(*functions: str) -> Callable[[_Method], _Method]:
+    """Return a decorator for a method that needs one of some functions of a learner."""
+    return _only_if(lambda model: model._learner().provides(*functions))
 
 
 class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -430,6 +441,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         if columns is self._columns and hasattr(X, "columns"):
             # Refuse other columns before looking at their values.
             accept_rows(self, X, first=False)
+        if columns is self._columns and self._categories is not None:
+            columns.refuse_numbers(X, self._categories.known)
         coded = columns.code(X)
         if not get_tags(self).input_tags.allow_nan:
             coded = columns.with_missing(coded)
@@ -520,6 +533,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         self._commit(X, joined, state, columns, categories, first=first)
         if first and self._learner().sensitive_to_scale and columns is None:
             warn_of_spread(labelled.rows, getattr(self, "feature_names_in_", None))
+        if first and columns is not None and self._given_columns is None:
+            text = getattr(self, "text_features", None)
+            warn_of_texts(X, unnamed_texts(X, columns, self.categorical_features, text))
         if add_at_first_row:
             found = learn_adding_classes(
                 *(self, labelled, final, numbers), whole=whole, scored=scored
@@ -776,7 +792,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return decode(self._learner().classify(self._state, rows), self.classes_)
 
-    @_only_with("has_decisions")
+    @_only_with("decisions")
     def decision_function(self, X: Any) -> FloatArray:
         """Compute the score of each class; the class with the largest is predicted.
 
@@ -803,7 +819,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return self._learner().decisions(self._state, rows)
 
-    @_only_with("has_log_probabilities")
+    @_only_with("log_probabilities")
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Compute the logarithms of the class probabilities.
 
@@ -829,7 +845,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return self._learner().log_probabilities(self._state, rows, ordered=False)
 
-    @_only_with("has_probabilities")
+    @_only_with("probabilities", "log_probabilities")
     def predict_proba(self, X: Any) -> FloatArray:
         """Compute the class probabilities.
 
@@ -857,7 +873,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         rows = self._rows_to_predict(X)
         return self._learner().probabilities(self._state, rows, ordered=False)
 
-    @_only_with("has_probabilities")
+    @_only_with("probabilities", "log_probabilities")
     def predict_next_proba(self, X: Any) -> FloatArray:
         """Compute the class probabilities of each sample as the next of the stream.
 
@@ -916,6 +932,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     def _coded_rows(self, X: Any) -> Any:
         """Return rows as an array of numbers, with text hashed."""
+        refuse_uncoded(self, X)
         coded, names = self._code(X, self._columns)
         return check_rows(
             self, coded, sparse=self._learner().accepts_sparse, names=names
@@ -927,7 +944,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     # Prediction sets
 
-    @_only_with("has_probabilities")
+    @_only_if(has_sets)
     def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
         """Predict a set of classes for each sample that contains the true class.
 
@@ -942,7 +959,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         learning do not move them. Before its first use, a set holds the classes with a
         probability of one half or more, and `RPNBClassifier`, which needs
         temperature="auto" and the combiner "log_sum" or "product", uses thresholds
-        that follow the samples from which it calibrates its probabilities.
+        that follow the samples from which it calibrates its probabilities, also in a
+        pipeline and with a drift detector.
 
         Parameters
         ----------
@@ -975,7 +993,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         """
         return predict_sets(self, X, check_coverage(coverage))
 
-    @_only_with("has_probabilities")
+    @_only_if(has_sets)
     def predict_set_then_learn(
         self, X: Any, y: Any, coverage: float = 0.9, classes: ArrayLike | None = None
     ) -> tuple[LabelArray, BoolArray]:
@@ -1017,7 +1035,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     # Asking for labels
 
-    @_only_with("has_probabilities")
+    @_only_with("probabilities", "log_probabilities")
     def ask(
         self,
         X: Any,
@@ -1090,17 +1108,38 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     @property
     def n_samples_seen_(self) -> int:
-        """Number of samples seen so far."""
+        """Number of samples seen so far.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import MajorityClass
+        >>> MajorityClass().partial_fit([[0.0], [1.0]], [0, 1]).n_samples_seen_
+        2
+        """
         return self._learner().row_counts(self._fitted_state("n_samples_seen_"))[0]
 
     @property
     def n_seen_(self) -> int:
-        """Old name of `n_samples_seen_`, kept until version 1.0."""
+        """Old name of `n_samples_seen_`, kept until version 1.0.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import MajorityClass
+        >>> MajorityClass().partial_fit([[0.0], [1.0]], [0, 1]).n_seen_
+        2
+        """
         return self._learner().row_counts(self._fitted_state("n_seen_"))[0]
 
     @property
     def n_updates_(self) -> int:
-        """Number of samples that changed the model."""
+        """Number of samples that changed the model.
+
+        Examples
+        --------
+        >>> from rpnb.baselines import MajorityClass
+        >>> MajorityClass().partial_fit([[0.0], [1.0]], [0, 1]).n_updates_
+        2
+        """
         return self._learner().row_counts(self._fitted_state("n_updates_"))[1]
 
     def __sklearn_tags__(self) -> Any:
@@ -1164,9 +1203,19 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         super().__setstate__(attributes)
+        # joblib may pass arrays that are memory-mapped read-only, and `copy.copy`
+        # passes those of another model.
+        self.__dict__.update(self._copied_attributes())
+
+    def _copied_attributes(self) -> dict[str, Any]:
+        """Return all attributes, with copies of what learning changes in place."""
+        copied = dict(self.__dict__)
         if self.__sklearn_is_fitted__():
-            # joblib may pass arrays that are memory-mapped read-only.
-            self._state = self._learner().copy(self._state)
+            copied["_state"] = self._learner().copy(self._state)
+        for name in _CHANGED_IN_PLACE:
+            if name in copied:
+                copied[name] = deepcopy(copied[name])
+        return copied
 
     # Files
 
@@ -1248,8 +1297,6 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         given = parameters.pop("class_weight", None)
         if given is not None:
             parameters["class_weight"] = class_weight_to_json(given)
-        if parameters.get("shuffle") is True:
-            del parameters["shuffle"]  # files hold it only where it is not the default
         return parameters
 
     @classmethod

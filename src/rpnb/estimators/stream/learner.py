@@ -54,8 +54,6 @@ class Learner(ABC, Generic[State]):
 
     given: Any
     """the estimator, whose attributes are the parameters"""
-    state_version: int = 1
-    """version of the format of `export`"""
     changeable: tuple[str, ...] = ()
     """parameters that may be changed between calls; the others shape the state"""
     accepts_unlabelled: bool = False
@@ -68,24 +66,22 @@ class Learner(ABC, Generic[State]):
     """smallest and largest weight of a row, if it is not 0"""
     requires_seen_classes: bool = False
     """whether a class may be added to the state only when its first row is learned"""
-    predicts_blocks: bool = False
-    """whether `observe_block` predicts the rows itself, into `labels`"""
-    has_probabilities: bool = False
-    """whether there are `probabilities`"""
-    has_log_probabilities: bool = False
-    """whether there are `log_probabilities`"""
-    has_decisions: bool = False
-    """whether there are `decisions`"""
-    tracks_sets: bool = False
-    """whether the state has thresholds of prediction sets, which some rows move"""
-    has_sets: bool = True
-    """whether the parameters allow prediction sets"""
-    rows_together: int | None = 1
-    """number of rows that are predicted before any of them is learned, None for all"""
 
     def tag(self, tags: Any) -> Any:
         """Return scikit-learn's tags of the estimator, adjusted to the learner."""
         return tags
+
+    def provides(self, *functions: str) -> bool:
+        """Return whether the learner defines one of these optional functions."""
+        mine = type(self)
+        return any(getattr(mine, f) is not getattr(Learner, f) for f in functions)
+
+    def innermost(self, state: Any = None) -> "tuple[Learner[Any], Any]":
+        """Return the learner that a wrapper wraps, or this one, and its state.
+
+        Without a state, it is that with the current parameters.
+        """
+        return self, state
 
     # States
 
@@ -131,9 +127,6 @@ class Learner(ABC, Generic[State]):
 
     def check_changeable(self) -> None:
         """Check the parameters that may be changed between calls."""
-
-    def check_numbers(self, wrapper: str) -> None:
-        """Refuse parameters that name columns: a `wrapper` passes numbers only."""
 
     def active_classes(self, state: State) -> IntArray:
         """Return the numbers of the active classes, declared ones and seen ones.
@@ -184,6 +177,8 @@ class Learner(ABC, Generic[State]):
         """Return the class number of each row, for rows in any order."""
         return self.classify(state, X)
 
+    # Optional functions: see `provides`
+
     def decisions(self, state: State, X: NDArray[Any]) -> FloatArray:
         """Return scikit-learn's decision values of rows, (n, M) or (n,)."""
         raise NotImplementedError
@@ -202,13 +197,6 @@ class Learner(ABC, Generic[State]):
     ) -> FloatArray:
         """Return the probabilities (n, M) of rows, as `log_probabilities` does."""
         return exp(self.log_probabilities(state, X, ordered=ordered))
-
-    def set_thresholds(self, state: State) -> FloatArray:
-        """Return the thresholds of prediction sets, where `tracks_sets`."""
-        raise NotImplementedError
-
-    def check_sets(self) -> None:
-        """Refuse parameters that do not allow prediction sets, where `tracks_sets`."""
 
     def learn_scored(
         self,
@@ -259,26 +247,23 @@ class Learner(ABC, Generic[State]):
         They follow the `schema`; what it cannot express is checked here.
         """
 
-    def reload(
-        self,
-        state: State,
-        metadata: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
-        classes: LabelArray,
-        p: int,
-    ) -> State:
-        """Restore a state as `restore` does, reusing an earlier one of the learner."""
-        return self.restore(metadata, arrays, classes, p)
-
-    # Mini-batches in blocks, for learners whose statistics can be summed
-
     def check_learns_blocks(self) -> None:
         """Raise an error if the learner cannot learn from statistics of blocks."""
         raise TypeError(
-            f"{type(self.given).__name__} learns row by row: what it learns from parts "
-            "of a mini-batch does not add up, so the parts cannot be distributed. "
+            f"{type(self.given).__name__} learns row by row: its statistics cannot be "
+            "summed over parts of a mini-batch, so they cannot be distributed. "
             f"{LEARNERS_OF_BLOCKS}"
         )
+
+
+class LearnsBlocks(Learner[State]):
+    """Interface of a learner whose statistics of blocks of rows can be summed."""
+
+    predicts_blocks: bool = False
+    """whether `observe_block` predicts the rows itself, into `labels`"""
+
+    def check_learns_blocks(self) -> None:
+        """Refuse parameters with which the parts of a mini-batch do not add up."""
 
     def begin_blocks(self, state: State) -> None:
         """Prepare a state for blocks of a mini-batch, if parameters have changed."""
@@ -290,6 +275,7 @@ class Learner(ABC, Generic[State]):
         """
         return False
 
+    @abstractmethod
     def observe_block(
         self,
         state: State,
@@ -304,12 +290,32 @@ class Learner(ABC, Generic[State]):
         Changes nothing. There is one weight per row, or one for all; `start` is the
         number of rows of the mini-batch before the block.
         """
-        raise NotImplementedError
+
+    @abstractmethod
+    def learn_blocks(self, state: State, blocks: Sequence[BlockStatistics]) -> State:
+        """Return the state after a mini-batch, given all its blocks in order."""
 
     def block_probabilities(self, state: State, X: NDArray[Any]) -> FloatArray:
         """Return the probabilities (n, M) of rows; all 0 if there is no class yet."""
         raise NotImplementedError
 
-    def learn_blocks(self, state: State, blocks: Sequence[BlockStatistics]) -> State:
-        """Return the state after a mini-batch, given all its blocks in order."""
-        raise NotImplementedError
+
+class TracksSets(ABC, Generic[State]):
+    """Interface of a learner that moves thresholds of prediction sets as it learns.
+
+    For other learners only `predict_set_then_learn` moves thresholds, which the
+    estimator holds.
+    """
+
+    @property
+    @abstractmethod
+    def rows_together(self) -> int | None:
+        """Number of rows predicted before any of them is learned, None for all."""
+
+    @abstractmethod
+    def check_sets(self) -> None:
+        """Refuse parameters that do not allow prediction sets."""
+
+    @abstractmethod
+    def set_thresholds(self, state: State) -> FloatArray:
+        """Return the thresholds of prediction sets."""

@@ -10,6 +10,7 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray
 from rpnb.estimators.checks.labels import LabelArray, decode
 from rpnb.estimators.saving.estimator import SavedEstimator
 from rpnb.estimators.saving.schema import StateSchema, check_arrays, reals
+from rpnb.estimators.stream.learner import TracksSets
 from rpnb.estimators.stream.new_classes import ScoredRows
 from rpnb.estimators.trust.sets import (
     LEAST_PROBABILITY,
@@ -26,12 +27,24 @@ def has_probabilities(model: Any) -> bool:
     return hasattr(model, "predict_proba")
 
 
+def tracker_of(model: Any) -> TracksSets[Any] | None:
+    """Return the learner that moves thresholds as it learns, None if there is none."""
+    learner, _ = model._learner().innermost()
+    return learner if isinstance(learner, TracksSets) else None
+
+
+def has_sets(model: Any) -> bool:
+    """Return whether a model has prediction sets, or raise an error saying why not."""
+    tracker = tracker_of(model)
+    if tracker is not None:
+        tracker.check_sets()
+    return has_probabilities(model)
+
+
 def predict_sets(model: Any, X: Any, coverage: float) -> BoolArray:
     """Return the prediction set of each row with the current thresholds."""
     P = model.predict_proba(X)
-    learner = model._learner()
-    learner.check_sets()
-    if not learner.tracks_sets:
+    if tracker_of(model) is None:
         P = np.maximum(P, LEAST_PROBABILITY)
     return past_sets(P, current_thresholds(model)[None, :], coverage)
 
@@ -40,7 +53,6 @@ def predict_sets_then_learn(
     model: Any, X: Any, y: Any, coverage: float, classes: ArrayLike | None
 ) -> tuple[LabelArray, BoolArray]:
     """Predict label and set of each row before it is learned, then learn it."""
-    model._learner().check_sets()
     thresholds = current_thresholds(model)
     scored, sets = follow_sets(model, X, y, classes, coverage, thresholds)
     model._set_thresholds = thresholds
@@ -62,9 +74,9 @@ def follow_sets(
     known = model.classes_ if model.__sklearn_is_fitted__() else None
     scored: ScoredRows = model._scored_then_learned(X, y, classes)
     numbers, P = scored.truth, scored.P
-    learner = model._learner()
-    likely = P
-    if not learner.tracks_sets:
+    tracker = tracker_of(model)
+    likely, together = P, 1 if tracker is None else tracker.rows_together
+    if tracker is None:
         # The first row at which each class is known.
         since = np.full(model.classes_.shape[0], numbers.shape[0])
         np.minimum.at(since, numbers, np.arange(numbers.shape[0]))
@@ -73,7 +85,6 @@ def follow_sets(
                 since[model._index.find_all(np.asarray(given).tolist())] = -1
         was_known = np.arange(numbers.shape[0])[:, None] > since
         likely = np.where(was_known, np.maximum(P, LEAST_PROBABILITY), P)
-    together = learner.rows_together
     return scored, following_sets(likely, numbers, thresholds, coverage, together)
 
 
@@ -83,10 +94,10 @@ def current_thresholds(model: Any) -> FloatArray:
         return new_thresholds()
     if model._set_thresholds is not None:
         return np.array(model._set_thresholds)
-    learner = model._learner()
-    if not learner.tracks_sets:
+    learner, state = model._learner().innermost(model._state)
+    if not isinstance(learner, TracksSets):
         return new_thresholds()
-    return np.array(learner.set_thresholds(model._state))
+    return np.array(learner.set_thresholds(state))
 
 
 def with_thresholds(

@@ -3,9 +3,13 @@
 The values are computed in `rpnb.estimators.trust.contributions`.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rpnb.estimators.trust.contributions import Contributions, Waterfall, score_text
+from numpy.typing import NDArray
+
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.estimators.trust.contributions import Waterfall, largest, score_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,8 +64,14 @@ def draw_waterfall(steps: Waterfall, title: str, ax: "Axes | None") -> "Axes":
     return ax
 
 
-def draw_importance(bars: Contributions, ax: "Axes | None") -> "Axes":
+def draw_importance(
+    importance: FloatArray,
+    names: NDArray[Any] | Sequence[str],
+    top: int,
+    ax: "Axes | None",
+) -> "Axes":
     """Draw one bar per feature, the most important at the top; all others paler."""
+    bars = largest(importance, names, top)
     n = len(bars.names)
     if ax is None:
         pyplot = require_pyplot("plot_importance")

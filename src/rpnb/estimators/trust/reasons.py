@@ -15,7 +15,6 @@ from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.trust.contributions import (
     NumberedNames,
     Waterfall,
-    largest,
     score_text,
     waterfall,
 )
@@ -223,7 +222,7 @@ class Explanation(NamedTuple):
         >>> len(axes.patches)
         4
         """
-        return draw_importance(largest(self.importance(), self.names, top), ax)
+        return draw_importance(self.importance(), self.names, top, ax)
 
 
 def feature_names(model: Any) -> NDArray[Any] | Sequence[str]:

@@ -9,9 +9,8 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.parameters import check_real
 
 NO_SETS = (
-    "prediction sets need probabilities that are learned online: temperature "
-    "must be 'auto' and the combiner 'log_sum' or 'product', and rows must have been "
-    "learned since"
+    "predict_set needs temperature='auto' and combiner 'log_sum' or 'product', set "
+    "before rows are learned"
 )
 
 

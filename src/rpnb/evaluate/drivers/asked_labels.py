@@ -70,6 +70,11 @@ class AskingDriver(Driver):
         self._mistakes.add(predicted != some.numbers, weights)
         self._inner.learn(some)
 
+    def forget(self, before: int) -> None:
+        """Forget rows that were asked for and whose labels never arrive."""
+        while self._asked and (first := next(iter(self._asked))) < before:
+            del self._asked[first]
+
     def finish(self) -> None:
         """Learn the rows that are held back at the end of the stream."""
         self._inner.finish()

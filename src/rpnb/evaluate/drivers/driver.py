@@ -97,6 +97,9 @@ class Driver(ABC):
     def finish(self) -> None:  # noqa: B027 - most hold nothing back
         """Learn the rows that are held back at the end of the stream."""
 
+    def forget(self, before: int) -> None:  # noqa: B027 - most keep no rows
+        """Forget rows before a number: their labels have arrived, or never will."""
+
     @abstractmethod
     def updates(self) -> int:
         """Return how many rows have changed the model since the driver was created."""

@@ -1,8 +1,7 @@
 """Adds `partial_fit` to scikit-learn pipelines whose steps all have it."""
 
+import sys
 from typing import Any, final
-
-from sklearn.pipeline import Pipeline
 
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.evaluate.drivers.driver import next_label_method, next_probability_method
@@ -17,8 +16,12 @@ def missing_partial_fit(pipeline: Any) -> str | None:
 
 
 def is_pipeline(model: Any) -> bool:
-    """Whether a learner is a pipeline of scikit-learn."""
-    return isinstance(model, Pipeline)
+    """Whether a learner is a pipeline of scikit-learn.
+
+    Whoever has made one has imported the module, which takes a while.
+    """
+    module = sys.modules.get("sklearn.pipeline")
+    return module is not None and isinstance(model, module.Pipeline)
 
 
 def _passes(step: Any) -> bool:

@@ -43,13 +43,14 @@ def named(models: Any) -> dict[str, Any]:
     if isinstance(models, list | tuple):
         found: dict[str, Any] = {}
         for model in models:
-            name, number = type(model).__name__, 2
+            own = _class_name(model)
+            name, number = own, 2
             while name in found:
-                name, number = f"{type(model).__name__} {number}", number + 1
+                name, number = f"{own} {number}", number + 1
             found[name] = model
         models = found
     if not isinstance(models, Mapping):
-        return {type(models).__name__: models}
+        return {_class_name(models): models}
     if not models:
         raise ValueError("models must hold at least one learner, got none")
     for name in models:
@@ -58,6 +59,11 @@ def named(models: Any) -> dict[str, Any]:
         if name in REFERENCES:
             raise ValueError(f"models must not be named {name!r}: a reference is")
     return dict(models)
+
+
+def _class_name(model: Any) -> str:
+    """Return the name of a learner's class, or of a class given in its place."""
+    return (model if isinstance(model, type) else type(model)).__name__
 
 
 def is_native(model: Any) -> bool:
@@ -78,7 +84,7 @@ def check_learner(name: str, model: Any) -> None:
     """Raise an error if a learner cannot learn from a stream."""
     if isinstance(model, type):
         raise TypeError(
-            f"{name} must be a learner, got the class {model.__name__}: make one with "
+            f"{name} must be a learner, not a class of learners: make one with "
             f"{model.__name__}()"
         )
     if is_native(model):

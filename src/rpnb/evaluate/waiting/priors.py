@@ -28,6 +28,7 @@ from typing import Any, Final, NamedTuple, final
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.elementary import exp, log
 from rpnb.estimators.checks.parameters import check_integer
 
 #: Shares g of the correction that are tried.
@@ -265,7 +266,7 @@ class PriorCorrection:
                 max(float(corrected(p[None], ratio, g)[0, label]), _SMALLEST)
                 for g in SHARES
             ]
-            gains.append(np.log(after) - np.log(before))
+            gains.append(log(after) - log(before))
         if gains:
             self._gains = np.concatenate([self._gains, gains])[-HISTORY:]
 
@@ -277,7 +278,7 @@ class PriorCorrection:
             seen = self._expected
             expected = (1.0 + seen.sum(axis=0)) / (len(seen) + M)
             self.mix = mix_of(self._waiting[-WINDOW:], expected)
-            ratio = np.log(self.mix) - np.log(expected)
+            ratio = log(self.mix) - log(expected)
             self._now = _Block(ratio, best_share(self._gains))
         self.share = self._now.share
 
@@ -347,7 +348,7 @@ def _array(saved: list[Any] | None) -> FloatArray | None:
 
 def corrected(P: FloatArray, log_ratio: FloatArray, share: float) -> FloatArray:
     """Return probabilities multiplied by (q / π)^g and normalised."""
-    found = P * np.exp(share * log_ratio)
+    found = P * exp(share * log_ratio)
     total: FloatArray = found.sum(axis=1, keepdims=True)
     return found / total
 

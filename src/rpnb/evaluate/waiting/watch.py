@@ -149,13 +149,12 @@ class InputWatch:
             worst = int(beyond.argmax())
             self.outside, self.outside_column = float(beyond[worst]), names[worst]
 
-    def labelled_windows(self, end: int, last: int) -> tuple[FloatArray, FloatArray]:
-        """Return the window before the `last` labelled rows up to `end`, and these.
+    def labelled_until(self, end: int) -> FloatArray:
+        """Return the last labelled rows up to the row number `end`.
 
         `end` counts labelled rows, and is at most 500 smaller than their number.
         """
-        stop = len(self._labelled) - (self.labelled_rows - end)
-        return _windows(self._labelled, stop, last)
+        return self._labelled[: len(self._labelled) - (self.labelled_rows - end)]
 
     def feature_changes(
         self, before: FloatArray, after: FloatArray
@@ -176,10 +175,10 @@ class InputWatch:
         return found
 
 
-def _windows(rows: Any, stop: int, last: int) -> tuple[Any, Any]:
-    """Return the rows before the last ones up to `stop`, and these last ones."""
-    split = max(stop - last, 0)
-    return rows[max(split - _BEFORE * WINDOW, 0) : split], rows[split:stop]
+def _windows(rows: Any, last: int) -> tuple[Any, Any]:
+    """Return the rows before the last ones, and these last ones."""
+    split = max(len(rows) - last, 0)
+    return rows[max(split - _BEFORE * WINDOW, 0) : split], rows[split:]
 
 
 def _width(X: Any) -> int:
@@ -313,8 +312,13 @@ class LearnerWatch:
     def _changes(
         self, end: int, later: int, last: int, labels: Sequence[Any]
     ) -> tuple[Change, ...]:
-        """Compare the last labelled rows up to `end` with those before."""
-        before, after = _windows(self._labelled, len(self._labelled) - later, last)
+        """Compare the last labelled rows up to `end` with those before.
+
+        Rows without a prediction are in neither window: they have no errors.
+        """
+        rows = self._labelled[: len(self._labelled) - later]
+        there = rows[:, 1] >= 0
+        before, after = _windows(rows[there], last)
         if len(before) < _AFTER:
             return ()
         columns: list[ColumnCounts] = []
@@ -323,11 +327,11 @@ class LearnerWatch:
             pair = before[:, j].astype(float), after[:, j].astype(float)
             cells = Cells.of(pair[0], categorical=True)
             counts = cells.count(pair[0]), cells.count(pair[1])
-            named = [*labels, "none"]
-            columns.append(ColumnCounts("class", name, cells, *counts, named))
-            errors.append(_errors(name, cells, pair, before, after, named))
+            columns.append(ColumnCounts("class", name, cells, *counts, labels))
+            errors.append(_errors(name, cells, pair, before, after, labels))
         if self.inputs.skipped is None:
-            was, now = self.inputs.labelled_windows(end, last)
+            inputs = self.inputs.labelled_until(end)
+            was, now = _windows(inputs[there[-len(inputs) :]], last)
             features = self.inputs.feature_changes(was, now)
             columns += features.values()
             errors += [

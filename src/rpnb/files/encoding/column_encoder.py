@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from rpnb._core.streams import LARGEST
 from rpnb.core.columns.coding import (
+    CODED,
     MOST_WIDTH,
     WIDTHS,
     category_numbers,
     date_numbers,
+    local_time,
     text_numbers,
 )
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
@@ -126,14 +128,30 @@ class ColumnEncoder:
                 found.append((column, "number" if coded else kind))
         return found
 
-    def category_places(self) -> list[int]:
-        """Return the positions of the columns of X that hold categories."""
-        places, at = [], 0
-        for kind in self._kinds.values():
-            if kind == "category" and self._native:
-                places.append(at)
-            at += WIDTHS[kind]
-        return places
+    def native(self, X: FloatArray) -> FloatArray:
+        """Return rows of codes as learners of categories take them."""
+        rows = X.copy()
+        for j, column in enumerate(self._kinds):
+            if column in self._indexes:
+                numbers = category_numbers(self._indexes[column].labels)
+                rows[:, j] = numbers[X[:, j].astype(np.int64)]
+        return rows
+
+    def native_columns(self) -> list[tuple[str, Kind]]:
+        """Return the columns of the rows that `native` returns, with their kinds."""
+        return list(self._kinds.items())
+
+    def model_names(self) -> list[str]:
+        """Return the names of a model's features, for frames that it is to predict.
+
+        Codes have names that frames do not have: only the encoder knows them.
+        """
+        if self._native or self._one_hot:
+            return [name for name, _ in self.columns()]
+        return [
+            name + CODED if kind == "category" else name
+            for name, kind in self._kinds.items()
+        ]
 
     def encode(self, batch: "pa.RecordBatch", rows: IntArray) -> LabelledChunk:
         """Return a chunk from a batch, whose rows have these numbers in the file."""
@@ -233,6 +251,8 @@ class ColumnEncoder:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
         if is_text(values.type):
             values = pc.utf8_trim_whitespace(values)
             values = pc.if_else(pc.equal(values, ""), None, values)
@@ -245,7 +265,7 @@ class ColumnEncoder:
     def _times(
         self, column: str, values: "pa.Array", rows: IntArray
     ) -> NDArray[np.datetime64]:
-        """Return dates and times, from text or from a type of Arrow."""
+        """Return dates and times, from text or from a type of Arrow, as local times."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -253,9 +273,10 @@ class ColumnEncoder:
             if getattr(values.type, "tz", None) is not None:
                 values = values.cast(pa.timestamp("us", values.type.tz))
                 values = pc.local_timestamp(values)
-            whole = values.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-            missing = np.iinfo(np.int64).min  # NaT
-            return as_array(whole.fill_null(missing)).view("M8[us]")
+            return _as_times(values.cast(pa.timestamp("us"), safe=False))
+        found = _parsed_times(values)
+        if found is not None:
+            return found
         texts = values.to_pylist()
         for text, row in zip(texts, rows.tolist(), strict=True):
             if text is not None and not _is_date(text):
@@ -263,7 +284,7 @@ class ColumnEncoder:
                 raise FileError(
                     refused_date(self.name, row, column, text, na=words),
                 )
-        return np.array([t if t is None else t.rstrip("Z") for t in texts], "M8[us]")
+        return np.array([t if t is None else local_time(t) for t in texts], "M8[us]")
 
     def _impute(self, j: int, numbers: FloatArray) -> FloatArray:
         """Replace missing values by the mean of the values before them."""
@@ -453,12 +474,36 @@ class ColumnEncoder:
         self._counts, self._sums = counts, sums
 
 
+def _as_times(values: "pa.Array") -> NDArray[np.datetime64]:
+    """Return timestamps of Arrow, missing ones as NaT."""
+    import pyarrow as pa
+
+    missing = np.iinfo(np.int64).min
+    return as_array(values.cast(pa.int64()).fill_null(missing)).view("M8[us]")
+
+
+def _parsed_times(texts: "pa.Array") -> NDArray[np.datetime64] | None:
+    """Return texts as local times; None if some are no dates, or only days."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = texts.cast(pa.string())
+    fits = pc.match_substring_regex(texts, f"^(?:{ISO_DATE.pattern})$")
+    if not pc.all(fits).as_py():
+        return None
+    local = pc.replace_substring_regex(texts, r"(:[\d.]+)(?:Z|[+-][\d:]+)$", r"\1")
+    try:
+        return _as_times(local.cast(pa.timestamp("us")))
+    except pa.ArrowInvalid:
+        return None
+
+
 def _is_date(text: str) -> bool:
     """Return whether a text is a valid date."""
     if not ISO_DATE.fullmatch(text):
         return False
     try:
-        np.datetime64(text.rstrip("Z"), "us")
+        np.datetime64(local_time(text), "us")
     except ValueError:
         return False
     return True

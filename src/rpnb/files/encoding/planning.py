@@ -2,14 +2,19 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rpnb.files.encoding.number_text import Notation
 from rpnb.files.encoding.text_columns import examine_text, join_notations
-from rpnb.files.formats.arrow_arrays import is_text, kind_of
+from rpnb.files.formats.arrow_arrays import (
+    content_of,
+    is_temporal,
+    is_text,
+    kind_of,
+)
 from rpnb.files.reading import (
     ColumnPlan,
     FileError,
@@ -60,88 +65,178 @@ def plan_columns(
         if sample is None
         else dict(zip(sample.column_names, sample.columns, strict=True))
     )
-    dropped = dict.fromkeys(options.drop, "--drop")
-    wanted = {options.target, *options.as_category, *(options.columns or ())}
-    problems: list[FileError] = []
-    for column, why in _index_columns(schema, first).items():
-        if column not in wanted:
-            dropped.setdefault(column, why)
-    for column in _without_names(schema.names, first):
-        if column not in dropped:
-            problems.append(_refused_without_name(name, names.index(column) + 1))
-            dropped[column] = "without a name"
+    dropped, problems = _dropped(name, schema, options, first)
     if options.columns is not None:
         return _as_before(name, names, options, dropped)
-    native = options.categorical == "native"
-    kinds: dict[str, Kind] = {}
-    notations: dict[str, Notation] = {}
-    notes: list[str] = []
-    named: list[str] = []  # with words that --na would take as missing values
-    for field in schema:
-        if field.name in dropped:
-            continue
-        try:
-            kind = kind_of(name, field, native=native)
-        except FileError as problem:
-            problems.append(
-                FileError(
-                    f"{name}, column {field.name}: contains values of type "
-                    f"{field.type}, but labels are text, whole numbers or booleans"
-                )
-                if field.name == options.target
-                else problem
-            )
-            continue
-        if field.name == options.target:
-            continue
-        if field.name in options.as_category or field.name in (declared or ()):
-            kind = "category"
-        elif is_text(field.type) and field.name in first:
-            notation = notation_of(field.name, options)
-            if notation != Notation(options.decimal, options.thousands):
-                notations[field.name] = notation
-            try:
-                found = examine_text(
-                    name, field.name, first[field.name], notation, native=native, na=na
-                )
-            except FileError as problem:
-                problems.append(problem)
-                if any(option == "--na" for option, _ in problem.fixes):
-                    named.append(field.name)
-                continue
-            kind = found.kind
-            notes += [found.note] if found.note else []
-            if found.notation is not None:
-                notations[field.name] = found.notation
-        elif field.name in first and _counts_rows(first[field.name]):
-            notes.append(
-                f"column {field.name} counts the rows; if it is not a feature, use "
-                f"{typed('--drop', field.name)}"
-            )
-        kinds[field.name] = kind
-    if problems:
-        points = any(
-            c in first and _has_points(first[c])
-            for c, kind in [*kinds.items(), *((c, "number") for c in named)]
-            if kind == "number" and notation_of(c, options).decimal == "."
-        )
-        problems = join_notations(problems, others=points)
-        problems += _missing_labels(name, options, first)
-        if options.missing == "refuse":
-            holes = (c for c in kinds if c in first and first[c].null_count)
-            gone = (c for c, each in notations.items() if each.missing)
-            problems += _missing_values(name, next(iter([*holes, *gone, *named]), None))
-        error = join_problems(name, problems)
+    found = _Examined(problems=problems)
+    for column in schema:
+        if column.name not in dropped:
+            values = first.get(column.name)
+            found.add(name, column, values, options, declared or (), na)
+    if found.problems:
+        error = _error_of(name, options, first, found)
         left_out = {value for option, value in error.fixes if option == "--drop"}
         if left_out >= {*names} - {*dropped, options.target}:
             error.fixes = ()  # no column would be left
         raise error
-    if not kinds:
+    if not found.kinds:
         raise FileError(
             f"{name}: there is no column besides the target {options.target!r}"
         )
-    if options.target in first and _has_blank_ends(first[options.target]):
-        notes.append(f"spaces around labels in column {options.target} are removed")
+    return ColumnPlan(
+        options=replace(options, notations=found.notations),
+        kinds=found.kinds,
+        dropped=dropped,
+        notes=(*found.notes, *_notes_on_spaces(options, found.kinds, first)),
+    )
+
+
+class _Column(NamedTuple):
+    """How a column is read."""
+
+    kind: Kind
+    notation: Notation | None = None
+    """of its numbers, if it differs from that of the options"""
+    note: str | None = None
+
+
+@dataclass(slots=True)
+class _Examined:
+    """What the types and the first rows of columns show."""
+
+    problems: list[FileError]
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    notations: dict[str, Notation] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    with_words: list[str] = field(default_factory=list)
+    """columns with words that --na would take as missing values"""
+
+    def add(
+        self,
+        name: str,
+        column: "pa.Field",
+        values: "pa.ChunkedArray | None",
+        options: ReadOptions,
+        declared: Container[str],
+        na: bool,
+    ) -> None:
+        """Add a column, or why it cannot be read; the target has no kind."""
+        try:
+            if column.name == options.target:
+                _check_labels(name, column)
+                return
+            if column.name in options.as_category and is_temporal(column.type):
+                self.kinds[column.name] = "category"
+                return
+            kind = kind_of(name, column, native=options.categorical == "native")
+            if column.name in options.as_category or column.name in declared:
+                found = _Column("category")
+            elif values is None:
+                found = _Column(kind)
+            elif is_text(column.type):
+                found = _text_column(name, column.name, values, options, na)
+            else:
+                found = _Column(kind, note=_note_on_count(column.name, values))
+        except FileError as problem:
+            self.problems.append(problem)
+            if any(option == "--na" for option, _ in problem.fixes):
+                self.with_words.append(column.name)
+            return
+        self.kinds[column.name] = found.kind
+        if found.notation is not None:
+            self.notations[column.name] = found.notation
+        if found.note is not None:
+            self.notes.append(found.note)
+
+
+def _check_labels(name: str, column: "pa.Field") -> None:
+    """Refuse a target of a type that labels cannot have."""
+    try:
+        kind_of(name, column, native=False)
+    except FileError:
+        raise FileError(
+            f"{name}, column {column.name}: contains {content_of(column.type)}, but "
+            "labels are text, whole numbers or booleans"
+        ) from None
+
+
+def _text_column(
+    name: str, column: str, values: "pa.ChunkedArray", options: ReadOptions, na: bool
+) -> _Column:
+    """Return how a column of text is read: its words may be numbers or dates."""
+    given = notation_of(column, options)
+    native = options.categorical == "native"
+    found = examine_text(name, column, values, given, native=native, na=na)
+    notation = found.notation
+    if notation is None and given != Notation(options.decimal, options.thousands):
+        notation = given
+    return _Column(found.kind, notation, found.note or None)
+
+
+def _note_on_count(column: str, values: "pa.ChunkedArray") -> str | None:
+    """Return a note if a column counts the rows."""
+    if not _counts_rows(values):
+        return None
+    return (
+        f"column {column} counts the rows; if it is not a feature, use "
+        f"{typed('--drop', column)}"
+    )
+
+
+def _dropped(
+    name: str,
+    schema: "pa.Schema",
+    options: ReadOptions,
+    first: Mapping[str, "pa.ChunkedArray"],
+) -> tuple[dict[str, str], list[FileError]]:
+    """Return the dropped columns with reasons, and errors for those without names."""
+    dropped = dict.fromkeys(options.drop, "--drop")
+    wanted = {options.target, *options.as_category, *(options.columns or ())}
+    for column, why in _index_columns(schema, first).items():
+        if column not in wanted:
+            dropped.setdefault(column, why)
+    problems = []
+    for column in _without_names(schema.names, first):
+        if column not in dropped:
+            number = schema.names.index(column) + 1
+            problems.append(_refused_without_name(name, number))
+            dropped[column] = "without a name"
+    return dropped, problems
+
+
+def _error_of(
+    name: str,
+    options: ReadOptions,
+    first: Mapping[str, "pa.ChunkedArray"],
+    found: _Examined,
+) -> FileError:
+    """Return all problems of the columns as one error."""
+    numbers = [column for column, kind in found.kinds.items() if kind == "number"]
+    points = any(
+        column in first
+        and _has_points(first[column])
+        and notation_of(column, options).decimal == "."
+        for column in (*numbers, *found.with_words)
+    )
+    problems = join_notations(found.problems, others=points)
+    problems += _missing_labels(name, options, first)
+    if options.missing == "refuse":
+        holes = (c for c in found.kinds if c in first and first[c].null_count)
+        gone = (c for c, each in found.notations.items() if each.missing)
+        missing = next(iter([*holes, *gone, *found.with_words]), None)
+        problems += _missing_values(name, missing)
+    return join_problems(name, problems)
+
+
+def _notes_on_spaces(
+    options: ReadOptions,
+    kinds: Mapping[str, Kind],
+    first: Mapping[str, "pa.ChunkedArray"],
+) -> Iterator[str]:
+    """Yield notes on labels and categories whose spaces are removed."""
+    labels = first.get(str(options.target))
+    if labels is not None and _has_blank_ends(labels):
+        yield f"spaces around labels in column {options.target} are removed"
     blank = [
         column
         for column, kind in kinds.items()
@@ -149,13 +244,7 @@ def plan_columns(
     ]
     if blank:
         what = "column" if len(blank) == 1 else "columns"
-        notes.append(f"spaces around values in {what} {shown_names(blank)} are removed")
-    return ColumnPlan(
-        options=replace(options, notations=notations),
-        kinds=kinds,
-        dropped=dropped,
-        notes=tuple(notes),
-    )
+        yield f"spaces around values in {what} {shown_names(blank)} are removed"
 
 
 def notation_of(column: str, options: ReadOptions) -> Notation:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from rpnb.core.columns.coding import is_words
+from rpnb.core.columns.coding import is_words, local_time
 from rpnb.files.encoding.number_text import (
     PERHAPS_MISSING,
     UNITS,
@@ -33,9 +33,10 @@ _WORDS = 3
 _FEW, _FEW_BESIDE_WORDS = 20, 5
 # So many values, and more than this share of them different, are free text.
 _ENOUGH, _SHARE = 50, 0.5
-#: Supported dates: year, month and day, with an optional time.
+#: Supported dates: year, month and day, with an optional time and offset from UTC.
 ISO_DATE = re.compile(
-    r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?Z?)?", re.ASCII
+    r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d(:?\d\d)?)?)?",
+    re.ASCII,
 )
 _DATE = re.compile(r"\s*\d{1,4}([./-])\d{1,2}\1\d{1,4}([ T]\d.*)?\s*", re.ASCII)
 
@@ -113,14 +114,18 @@ def examine_text(
         raise _not_numbers(name, column, values, readable, gone, notation, na=na)
     words = [v for v in counts if not ISO_DATE.fullmatch(v)]
     if native and not words:
-        return ExaminedText("date", f"column {column} is read as dates")
+        note = f"column {column} is read as dates"
+        if any(local_time(v) != v.rstrip("Z") for v in counts):
+            note += ", by the local times in it, whatever their offsets from UTC"
+        return ExaminedText("date", note)
     if native and na and len(words) < len(counts) and _may_be_missing(words):
         row = values.index(words[0]).as_py() + 1
         text = refused_date(name, row, column, words[0], na=words)
         raise FileError(text, [("--na", word) for word in words])
     if 2 * sum(n for v, n in counts.items() if _DATE.fullmatch(v)) > total:
         raise FileError(
-            f"{name}, column {column}: {_refused_dates(column, native=native)}",
+            f"{name}, column {column}: "
+            f"{_refused_dates(column, native=native, readable=not words)}",
             [("--drop", column)],
         )
     if native and 2 * sum(n for v, n in counts.items() if is_words(v)) > total:
@@ -143,8 +148,11 @@ def examine_text(
     return ExaminedText("category")
 
 
-def _refused_dates(column: str, *, native: bool) -> str:
-    """Return why a column of dates or times is refused, and what to do."""
+def _refused_dates(column: str, *, native: bool, readable: bool) -> str:
+    """Return why a column of dates or times is refused, and what to do.
+
+    `readable` tells whether learners of dates would read all of them.
+    """
     if native:
         return (
             "dates and times are written as 2024-05-31 or 2024-05-31 18:30:00; "
@@ -153,8 +161,9 @@ def _refused_dates(column: str, *, native: bool) -> str:
             f"column with {typed('--drop', column)}"
         )
     return (
-        "contains dates or times, neither numbers nor categories; convert it to "
-        f"numbers, or drop it with {typed('--drop', column)}"
+        "contains dates or times, neither numbers nor categories; "
+        + ("use --model Pooled, which reads it, " if readable else "")
+        + f"convert it to numbers, or drop it with {typed('--drop', column)}"
     )
 
 

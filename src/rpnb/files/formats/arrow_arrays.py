@@ -80,17 +80,47 @@ def kind_of(name: str, field: "pa.Field", *, native: bool = False) -> Kind:
         return "category"
     if native and (types.is_timestamp(kind) or types.is_date(kind)):
         return "date"
-    what = "dates or times" if types.is_temporal(kind) else "values"
     drop = f"drop it with {typed('--drop', field.name)}"
     if types.is_timestamp(kind) or types.is_date(kind):
         remedy = f"{drop}, convert it to numbers, or use --model Pooled, which reads it"
+    elif types.is_time(kind):
+        category = typed("--as-category", field.name)
+        remedy = f"convert it to numbers, use {category}, or {drop}"
     else:
         remedy = f"convert it to numbers, or {drop}"
     raise FileError(
-        f"{name}, column {field.name}: contains {what} of type {kind}, neither numbers "
+        f"{name}, column {field.name}: contains {content_of(kind)}, neither numbers "
         f"nor categories; {remedy}",
         [("--drop", field.name)],
     )
+
+
+def content_of(kind: "pa.DataType") -> str:
+    """Return in plain words what a column of a type contains.
+
+    >>> import pyarrow as pa
+    >>> [content_of(kind) for kind in (pa.time32("s"), pa.list_(pa.int64()))]
+    ['times of day', 'lists']
+    """
+    from pyarrow import types
+
+    for holds, words in (
+        (types.is_time, "times of day"),
+        (types.is_timestamp, "dates or times"),
+        (types.is_date, "dates"),
+        (types.is_duration, "durations"),
+        (types.is_nested, "lists"),
+        (types.is_temporal, "intervals of time"),
+    ):
+        if holds(kind):
+            return "nested objects" if types.is_struct(kind) else words
+    if types.is_dictionary(kind):
+        return content_of(kind.value_type)
+    if types.is_floating(kind) or types.is_decimal(kind):
+        return "numbers with a fraction"
+    if types.is_null(kind):
+        return "no values"
+    return f"values of type {kind}"
 
 
 def as_array(values: "pa.Array") -> NDArray[Any]:
@@ -114,6 +144,13 @@ def is_text(kind: "pa.DataType") -> bool:
         or types.is_large_string(kind)
         or getattr(types, "is_string_view", lambda _: False)(kind)
     )
+
+
+def is_temporal(kind: "pa.DataType") -> bool:
+    """Return whether values of a type are dates, times or both."""
+    from pyarrow import types
+
+    return bool(types.is_timestamp(kind) or types.is_date(kind) or types.is_time(kind))
 
 
 def read_as(field: "pa.Field", kind: Kind | None) -> "pa.DataType":

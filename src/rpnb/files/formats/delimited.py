@@ -320,6 +320,14 @@ class BlockReader:
             if pa.types.is_binary(field.type):
                 fault = self._fault(block, 1)
                 raise FileError(fault or f"{self._name}: not UTF-8 text")
+        # pyarrow would turn times with an offset into UTC.
+        zoned = [f.name for f in table.schema if getattr(f.type, "tz", None)]
+        if zoned and not self._types:
+            self._types = dict.fromkeys(zoned, pa.string())
+            try:
+                return self._parse(block, 1)
+            finally:
+                self._types = {}
         return table
 
     def fix(self, found: "pa.Schema", plan: ColumnPlan) -> None:
@@ -506,8 +514,7 @@ class BlockReader:
                         "others in the column"
                     )
                 if ISO_DATE.fullmatch(cell):
-                    zone = "no time zone" if kind.tz else "a time zone"
-                    return f"{where}: {cell!r} has {zone}, unlike the others"
+                    return f"{where}: {cell!r} has a time zone, unlike the others"
                 words = [cell] if is_word(cell) else []
                 return refused_date(self._name, row, name, cell, na=words)
         return None

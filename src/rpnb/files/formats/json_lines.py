@@ -45,7 +45,7 @@ class JsonLines(TextFile):
             self._schema: Any = None
             self._nested: Any = None
             _refuse_columns(self.name, self._first)
-            table = self._parse(sample, 1)
+            table = self._sample(sample)
             found = table.schema
             self.plan = plan_columns(self.name, found, options, table)
             fields = []
@@ -114,6 +114,28 @@ class JsonLines(TextFile):
             self._whole = table.schema
         table = _flat(table)
         return table if self._schema is None else table.select(self._schema.names)
+
+    def _sample(self, block: bytes) -> Any:
+        """Return the rows of the first block, with times as text.
+
+        pyarrow would turn times with an offset into UTC, and not tell them from others.
+        """
+        import pyarrow as pa
+
+        table = self._parse(block, 1)
+        fields = [
+            pa.field(each.name, pa.string())
+            if pa.types.is_timestamp(each.type)
+            else each
+            for each in table.schema
+        ]
+        if pa.schema(fields) == table.schema:
+            return table
+        self._nested = _nested_schema(self._whole, pa.schema(fields))
+        try:
+            return self._parse(block, 1)
+        finally:
+            self._nested = None
 
     def _reason(self, error: BaseException, row: int) -> str:
         """Return the error message of pyarrow, with the row in the file."""

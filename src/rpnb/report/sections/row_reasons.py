@@ -104,7 +104,7 @@ def reasons_section(
         return None
     parts = {}
     for each in participants:
-        found = _explain(each.model, rows)
+        found = _explain(each, rows)
         if found is not None:
             parts[each.name] = _charts(each.name, found, rows, number, coded)
     if not parts:
@@ -123,9 +123,9 @@ def reasons_section(
     )
 
 
-def _explain(model: Any, rows: LastRows) -> Explanation | None:
+def _explain(learner: Participant, rows: LastRows) -> Explanation | None:
     """Explain the last rows; return None if the learner cannot be explained."""
-    X = rows.X
+    model, X = learner.model, learner.seen(rows.X)
     if hasattr(model, "drifts_"):
         model = model.learner_
     if isinstance(model, StreamPipeline):

@@ -51,13 +51,15 @@ def describe_contenders(writer: Writer, model: ServedModel) -> dict[str, Any]:
     for each in history.challengers:
         shadow = shadows.get(each.number)
         found = None if shadow is None else shadow.model
+        # Read first, so that the figures include all events that it has caught up with.
+        caught_up = shadow is not None and shadow.caught_up
         scores = Scores() if shadow is None else shadow.scores
         differences = {} if shadow is None else shadow.differences()
         challengers.append(
             {
                 **_about(each, scores),
                 "applied": each.start if found is None else found.applied,
-                "caught_up": shadow is not None and shadow.caught_up,
+                "caught_up": caught_up,
                 "problem": None if shadow is None else shadow.problem,
                 "difference": differences.get("error"),
                 "log_loss_difference": differences.get("log_loss"),
@@ -68,7 +70,7 @@ def describe_contenders(writer: Writer, model: ServedModel) -> dict[str, Any]:
             **_about(history.serving, model.scores),
             "applied": model.applied,
             "problem": model.broken,
-            "since": history.promotions[-1].event if history.promotions else 0,
+            "since": history.since,
         },
         "challengers": challengers,
         "promotions": [
@@ -217,7 +219,7 @@ class ChallengerEndpoints:
                 return  # it is serving already: the command reports that
             if shadow.problem is not None:
                 raise ApiError(409, "not_available", shadow.problem)
-            if shadow.caught_up:
+            if shadow.ready:
                 break
             if time.monotonic() > until:
                 raise unavailable("the challenger has not caught up with the log yet")

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.estimators.stream.asking import RANDOM_SHARE
+from rpnb.estimators.protocol import RANDOM_SHARE
 from rpnb.serve.asked_error import asked_error
 from rpnb.serve.commands import (
     Budget,

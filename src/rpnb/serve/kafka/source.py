@@ -2,7 +2,8 @@
 
 A message is a JSON object. One with `row` and `label` is learned. One with `row` and
 `id` is predicted and waits for its label; one with `id` and `label` labels it, even if
-it arrives first.
+it arrives first. One with all three labels the row that waits under this id, or is
+learned if there is none.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from rpnb.serve.commands import Command, LabelRows, Learn, Remember, no_model
 from rpnb.serve.http.json_tables import parse_json
 from rpnb.serve.http.memory import MemoryCharge
 from rpnb.serve.http.request_tables import TableParts
-from rpnb.serve.kafka.topic_command import FromTopic, stored_offsets
+from rpnb.serve.kafka.topic_command import FromTopic, LearnNamed, stored_offsets
 from rpnb.serve.limits import ApiError, Limits, invalid
 from rpnb.serve.log import LogError, open_log
 from rpnb.serve.served_model import ServedModel
@@ -35,13 +36,15 @@ _WAIT_SECONDS: Final = 0.2
 # Seconds before a retry, and between two searches for new partitions.
 _RETRY_SECONDS: Final = 1.0
 _SEARCH_SECONDS: Final = 60.0
+# Seconds between two searches while a topic is missing.
+_MISSING_SECONDS: Final = 5.0
 
 # Parts of a request to which the fields of a message correspond.
 _PARTS: Final = {"row": "rows", "label": "labels", "id": "ids"}
 # Kind of a message by its fields.
 _KINDS: Final[Mapping[frozenset[str], str]] = {
     frozenset({"row", "label"}): "learn",
-    frozenset({"row", "label", "id"}): "learn",
+    frozenset({"row", "label", "id"}): "named",
     frozenset({"row", "id"}): "remember",
     frozenset({"id", "label"}): "label",
 }
@@ -107,6 +110,8 @@ class KafkaSource:
         self._loop: asyncio.AbstractEventLoop
         self._messages: dict[str, int] = dict.fromkeys(options.topics, 0)
         self._refused: dict[str, int] = dict.fromkeys(options.topics, 0)
+        self._repeated: dict[str, int] = dict.fromkeys(options.topics, 0)
+        self._missing: list[str] = []
         self._lags: dict[tuple[str, int], int] = {}
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -124,6 +129,7 @@ class KafkaSource:
         for name, text, counts in (
             ("messages", "Messages read.", self._messages),
             ("refused", "Messages refused.", self._refused),
+            ("repeated", "Messages skipped: read before.", self._repeated),
         ):
             family = CounterMetricFamily(f"rpnb_kafka_{name}", text, labels=("topic",))
             for topic, count in counts.items():
@@ -165,6 +171,8 @@ class KafkaSource:
             searched = -_SEARCH_SECONDS
             while not self._stopping.is_set():
                 pause = _SEARCH_SECONDS if self._lags else _RETRY_SECONDS
+                if self._lags and self._missing:
+                    pause = _MISSING_SECONDS
                 if time.monotonic() - searched >= pause:
                     self._assign(consumer)
                     searched = time.monotonic()
@@ -183,10 +191,19 @@ class KafkaSource:
         except self._kafka.KafkaException as error:
             log.warning("Kafka does not answer", extra={"problem": str(error)})
             return
-        wanted = {
-            (topic, partition)
+        found = [
+            topic
             for topic in self._options.topics
             if topic in there and there[topic].error is None
+        ]
+        missing = [each for each in self._options.topics if each not in found]
+        if missing != self._missing:
+            self._missing = missing
+            for topic in missing:
+                log.warning("topic not found", extra={"topic": topic})
+        wanted = {
+            (topic, partition)
+            for topic in found
             for partition in there[topic].partitions
         }
         if not wanted or wanted == self._lags.keys():
@@ -295,9 +312,27 @@ class KafkaSource:
             following=following,
         )
         submitted = self._writer.submit(command)
-        asyncio.run_coroutine_threadsafe(submitted, self._loop).result()
+        answer = asyncio.run_coroutine_threadsafe(submitted, self._loop).result()
+        if answer == {"repeated": True}:
+            self._repeated[first.topic] += len(messages)
+            log.warning(
+                "messages were read before",
+                extra={
+                    "topic": first.topic,
+                    "partition": first.partition,
+                    "offset": first.offset,
+                    "problem": "if the topic was deleted and created again, use "
+                    "another name: messages are skipped up to the old offset",
+                },
+            )
         self._next[first.topic, first.partition] = following
         self._messages[first.topic] += len(messages)
+        for each, problem in command.refused:
+            self._refused[first.topic] += 1
+            log.warning(
+                "early label refused",
+                extra={"topic": first.topic, "id": each, "problem": problem},
+            )
 
     def _command(self, name: str, kind: str, messages: Sequence[_Message]) -> Command:
         """Return the command of messages, which are checked like a request."""
@@ -309,6 +344,11 @@ class KafkaSource:
         if kind == "learn":
             table = _table(model, limits, messages, ("row", "label"))
             return Learn(**about, X=table.X, labels=table.labels, observe=False)
+        if kind == "named":
+            table = _table(model, limits, messages, ("row", "label", "id"))
+            return LearnNamed(
+                **about, X=table.X, ids=table.ids or [], labels=table.labels
+            )
         if kind == "label":
             table = _table(model, limits, messages, ("id", "label"))
             return LabelRows(**about, ids=table.ids or [], labels=table.labels)

@@ -8,11 +8,13 @@ import json
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, final
 
-from rpnb.serve.commands import Command, Group, LabelRows, Remember
-from rpnb.serve.label_rules import Label
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.serve.commands import Command, Group, LabelRows, Learn, Remember
+from rpnb.serve.commands.command import digest_of
+from rpnb.serve.label_rules import Label, check_label_values
 from rpnb.serve.limits import ApiError
 
 # Created when the first topic is read; other logs do not have these tables.
@@ -39,6 +41,52 @@ def stored_offsets(connection: sqlite3.Connection) -> dict[tuple[str, int], int]
 
 @final
 @dataclass(slots=True, kw_only=True)
+class LearnNamed(Command):
+    """Learn rows with labels and ids; rows that wait under these ids are labelled.
+
+    A row that has waited is scored and learned once, as by `LabelRows`.
+    """
+
+    X: FloatArray
+    ids: list[str]
+    labels: list[Label]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.ids)
+
+    @property
+    def rows_to_read(self) -> Sequence[str]:
+        """Ids of the rows, which may be in the log already."""
+        return self.ids
+
+    @property
+    def digest(self) -> bytes:
+        """Digest of the rows, ids and labels."""
+        return digest_of("named", self.X.tobytes(), self.ids, self.labels)
+
+    def write(self, group: Group) -> dict[str, Any]:
+        """Append one event; refuse rows of which only some are in the log."""
+        model = group.model(self.name, self.number)
+        there = [group.tables.row(model.id, each) is not None for each in self.ids]
+        about: dict[str, Any] = {"name": self.name, "number": model.id}
+        inner: LabelRows | Learn
+        if all(there):
+            inner = LabelRows(**about, ids=self.ids, labels=self.labels)
+        elif any(there):
+            # The messages are then written one by one.
+            raise ApiError(409, "mixed", "some rows wait for labels, others are new")
+        else:
+            inner = Learn(**about, X=self.X, labels=self.labels, observe=False)
+        answer = inner.write(group) or {}
+        self.number, self.event = model.id, inner.event
+        _drop_early(group, model.id, self.ids)
+        return answer
+
+
+@final
+@dataclass(slots=True, kw_only=True)
 class FromTopic(Command):
     """Consecutive messages of a partition, and the command that they stand for."""
 
@@ -50,6 +98,8 @@ class FromTopic(Command):
     """offset of the first message"""
     following: int
     """offset after the last message"""
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    """ids of early labels that were refused, and the reasons"""
 
     @property
     def rows(self) -> int:
@@ -68,6 +118,7 @@ class FromTopic(Command):
 
     def write(self, group: Group) -> dict[str, Any]:
         """Write the command and the offset after its messages."""
+        self.refused = []  # of an earlier transaction, which was rolled back
         for statement in _TABLES:
             group.connection.execute(statement)
         known = stored_offsets(group.connection).get((self.topic, self.partition), 0)
@@ -130,16 +181,38 @@ class FromTopic(Command):
         ).fetchall()
         if not found:
             return
-        ids = [each for each, _ in found]
-        labels: list[Label] = [json.loads(label) for _, label in found]
-        late = LabelRows(name=self.name, number=model.id, ids=ids, labels=labels)
+        labels = {each: json.loads(label) for each, label in found}
         try:
-            late.write(group)
-        except ApiError as error:
-            if error.status == 503:
-                return  # tried again with later messages
-        self.number, self.event = model.id, late.event or self.event
-        group.connection.executemany(
-            "DELETE FROM kafka_labels WHERE model=? AND id=?",
-            [(model.id, each) for each in ids],
-        )
+            self._label(group, model.id, labels)
+        except ApiError:
+            # One label may be the reason: the others do not depend on it.
+            for each, label in labels.items():
+                try:
+                    self._label(group, model.id, {each: label})
+                except ApiError as error:
+                    if error.status == 503:
+                        return  # tried again with later messages
+                    self._refuse(group, model.id, each, error.message)
+
+    def _label(self, group: Group, number: int, labels: dict[str, Label]) -> None:
+        """Label rows; an error leaves everything as it was."""
+        ids, values = [*labels], check_label_values([*labels.values()])
+        late = LabelRows(name=self.name, number=number, ids=ids, labels=values)
+        results = late.write(group)["results"]
+        self.number, self.event = number, late.event or self.event
+        for each, result in zip(ids, results, strict=True):
+            if result == "unknown":
+                self._refuse(group, number, each, "its row is damaged in the log")
+        _drop_early(group, number, ids)
+
+    def _refuse(self, group: Group, number: int, name: str, problem: str) -> None:
+        self.refused.append((name, problem))
+        _drop_early(group, number, [name])
+
+
+def _drop_early(group: Group, model: int, ids: Sequence[str]) -> None:
+    """Delete early labels of rows."""
+    group.connection.executemany(
+        "DELETE FROM kafka_labels WHERE model=? AND id=?",
+        [(model, each) for each in ids],
+    )

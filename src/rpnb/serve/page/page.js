@@ -192,6 +192,7 @@ function showModel(value) {
   showAdvice(value);
   showError(value);
   if (value.unlabelled) showWaiting(value.unlabelled);
+  if (value.unlabelled) showAsked(value.unlabelled.asked);
   showContenders(value.contenders);
   showBalance(value);
   showCalibration(value.calibration);
@@ -279,6 +280,17 @@ function showError(value) {
     ],
     marks: value.alarm_rows.map(([row]) => ({ row, name: "model", role: "s0" })),
   });
+}
+
+// Rows that were chosen for their labels, and the error estimated from them.
+
+function showAsked(value) {
+  $("asked").hidden = !value;
+  if ($("asked").hidden) return;
+  let text = `Labels were requested for ${whole(value.drawn)} of ${whole(value.offered)} rows (${percent(value.drawn / value.offered)}); ${whole(value.open)} have not arrived.`;
+  if (value.error !== null) text += ` The error on all rows is estimated at ${percent(value.error)}` +
+    (value.standard_error === null ? "" : ` ± ${percent(value.standard_error)} (standard error)`) + ` from ${whole(value.labels)} of them; the other errors here are those of labelled rows.`;
+  setText($("asked"), text);
 }
 
 // Expected error and drift before labels arrive.

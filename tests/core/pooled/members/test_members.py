@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.members.counts import BinnedBayes, Transitions
+from pooled_memory import size_of
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.features import (
     Features,
@@ -15,7 +16,7 @@ from rpnb.core.pooled.features import (
     dense_columns,
     low_columns,
 )
-from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
+from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state
 from rpnb.core.pooled.members import (
     binned_bayes,
     fading_covariance,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.members.window_forest import WindowForest
+from pooled_memory import size_of
 from rpnb._core.forest import (
     CLOCKS,
     GROWN,
@@ -23,7 +24,7 @@ from rpnb._core.forest import (
 )
 from rpnb._core.forest import WindowForest as ForestState
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
+from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state
 from rpnb.core.pooled.members import window_forest as forest
 from rpnb.core.pooled.model import new_model
 from strategies import Stream, streams

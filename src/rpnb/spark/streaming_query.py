@@ -24,12 +24,17 @@ from rpnb.atomic import write_text
 from rpnb.core.kappa import cohen
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.mini_batches import check_batch_size
-from rpnb.estimators.protocol import go_back, parameters_of, saved_model, snapshot
-from rpnb.estimators.saving.estimator import write_estimator
+from rpnb.estimators.protocol import (
+    go_back,
+    parameters_of,
+    saved_model,
+    snapshot,
+    write_estimator,
+)
 from rpnb.estimators.saving.files import ModelFileError, read_attached
 from rpnb.spark.bad_rows import BadRows
 from rpnb.spark.frame_columns import FrameColumns, Order, choose_columns
-from rpnb.spark.learn import BatchResult, learn_frame
+from rpnb.spark.learning import BatchResult, learn_frame
 
 #: Entry of a model file that records what was learned from a query.
 _ENTRY = "spark"

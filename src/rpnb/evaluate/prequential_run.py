@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from rpnb.estimators.checks.labels import LabelArray, as_labels
 from rpnb.estimators.checks.parameters import check_choice, check_integer, check_real
 from rpnb.evaluate.arrival_times import ArrivalTimes
 from rpnb.evaluate.confusion import Confusion
+from rpnb.evaluate.drivers.driver import Driver
 from rpnb.evaluate.drivers.selection import (
     can_be_corrected,
     check_learner,
@@ -140,13 +141,14 @@ optional
     labels : {"known", "late"}, default="known"
         With "late", `result.waiting` holds what can be estimated before labels arrive:
         the expected error of the predictions, and alarms about inputs, predicted
-        classes and errors, with what changed. Needs `delay` or `arrival`, and learners
-        with probabilities.
+        classes and errors, with what changed. Without `delay` or `arrival`, no row
+        waits, and only the alarms are of use. Needs learners with probabilities, and
+        cannot be combined with `budget`.
     correct_class_mix : bool, default=False
         Whether to correct probabilities and predictions for a class mix that changes
         before labels arrive, as `rpnb.evaluate.waiting.PriorCorrection` does, where
-        that has lowered the log-loss on the labels so far. Needs `labels="late"`, and
-        learners of rpnb or scikit-learn with probabilities.
+        that has lowered the log-loss on the labels so far. Needs `labels="late"`,
+        `delay` or `arrival`, and learners of rpnb or scikit-learn with probabilities.
     references : bool, default=True
         Whether to evaluate the references "majority class" and "same as last" too.
     keep_answers : bool, default=False
@@ -185,67 +187,41 @@ optional
     given = named(models)
     for name, model in given.items():
         check_learner(name, model)
-    names = _check_metrics(metrics, given)
-    window = check_integer("window", window, 1)
-    fading = check_real("fading", fading, 0.0, above=True, high=1.0)
-    batch_size = check_integer("batch_size", batch_size, 1)
-    check_choice("leftover", leftover, ("learn", "drop"))
-    if budget is not None:
-        budget = check_real("budget", budget, 0.0, above=True, high=1.0)
-    check_choice("labels", labels, ("known", "late"))
+    options = _Options(
+        metrics=_check_metrics(metrics, given),
+        window=check_integer("window", window, 1),
+        fading=check_real("fading", fading, 0.0, above=True, high=1.0),
+        batch_size=check_integer("batch_size", batch_size, 1),
+        learn_leftover=check_choice("leftover", leftover, ("learn", "drop")) == "learn",
+        budget=_check_budget(budget),
+        watched=check_choice("labels", labels, ("known", "late")) == "late",
+        correct_class_mix=correct_class_mix,
+        keep_answers=keep_answers,
+    )
     times = ArrivalTimes(delay, arrival, moment)
-    watched = labels == "late"
-    if watched:
-        _check_late(times, given)
+    if options.watched:
+        _check_late(given, options.budget)
     if correct_class_mix:
-        _check_class_mix(labels, given)
+        _check_class_mix(labels, times, given)
     declared = None if classes is None else np.unique(as_labels(classes, "classes"))
     index = LabelIndex()
     table = None if y is None else table_of(stream, y, index)
     n = None if table is None else len(table)
     times.check_rows(n)
-    if every is None:
-        every = _EVERY if n is None else max(-(-n // _CHECKPOINTS), 1)
-    every = check_integer("every", every, 1)
+    every = _rows_between_checkpoints(every, n)
     all_classes = _all_classes(given, declared, table)
     late = not times.immediate
-    drivers = {
-        name: drive(
-            model,
-            index,
-            probabilities=watched or not OF_PROBABILITIES.isdisjoint(names),
-            declared=declared,
-            classes=all_classes,
-            batch_size=batch_size,
-            late=late,
-            budget=budget,
-            correct_class_mix=correct_class_mix,
-        )
-        for name, model in given.items()
-    }
+    drivers = _drivers(given, index, options, declared, all_classes, late)
     if references:
-        drivers |= drive_references(index, declared, late, budget)
-    participants = [
-        Participant(
-            name,
-            driver,
-            Confusion(window, fading),
-            metrics=names,
-            reference=name not in given,
-            keep=keep_answers,
-        )
-        for name, driver in drivers.items()
-    ]
-    evaluation = Evaluation(participants, index, compare=True)
-    if watched:
-        evaluation.watch = _watch(participants, index, given)
+        drivers |= drive_references(index, declared, late, options.budget)
+    evaluation = _evaluation(drivers, index, options, given)
     shown = EvaluationProgress(n) if progress else None
     try:
         evaluation.run(
             blocks_of(stream, index) if table is None else [table],
             count(every, every) if shown is None else shown.checkpoints(every),
             times,
-            learn_leftover=leftover == "learn",
+            learn_leftover=options.learn_leftover,
         )
     finally:
         if shown is not None:
@@ -254,24 +230,105 @@ optional
     for name, model in learned.items():
         warn_of_zero_variances(name, model)
     return PrequentialResult(
-        courses={each.name: learner_result(each) for each in participants},
+        courses={each.name: learner_result(each) for each in evaluation.participants},
         models=learned,
         rows=evaluation.rows,
         classes=index.labels,
-        metrics=names,
-        window=window,
-        fading=fading,
+        metrics=options.metrics,
+        window=options.window,
+        fading=options.fading,
         every=every,
         differences={"error": evaluation.errors, "log_loss": evaluation.losses},
         waiting={} if evaluation.watch is None else evaluation.watch.results(),
     )
 
 
-def _check_late(times: ArrivalTimes, models: Mapping[str, Any]) -> None:
-    """Check that labels are late, and that some learner has probabilities."""
-    if times.immediate:
+class _Options(NamedTuple):
+    """Options that have been checked."""
+
+    metrics: tuple[Metric, ...]
+    window: int
+    fading: float
+    batch_size: int
+    learn_leftover: bool
+    budget: float | None
+    watched: bool
+    """whether predictions are watched until their labels arrive"""
+    correct_class_mix: bool
+    keep_answers: bool
+
+
+def _check_budget(budget: float | None) -> float | None:
+    """Return the share of rows whose labels may be asked for, None for all."""
+    if budget is None:
+        return None
+    return check_real("budget", budget, 0.0, above=True, high=1.0)
+
+
+def _rows_between_checkpoints(every: int | None, n: int | None) -> int:
+    """Return the number of rows between checkpoints, of n rows if that is known."""
+    if every is None:
+        every = _EVERY if n is None else max(-(-n // _CHECKPOINTS), 1)
+    return check_integer("every", every, 1)
+
+
+def _drivers(
+    models: Mapping[str, Any],
+    labels: LabelIndex,
+    options: _Options,
+    declared: LabelArray | None,
+    classes: LabelArray | None,
+    late: bool,
+) -> dict[str, Driver]:
+    """Return what makes each learner predict and learn."""
+    asked = not OF_PROBABILITIES.isdisjoint(options.metrics)
+    return {
+        name: drive(
+            model,
+            labels,
+            probabilities=options.watched or asked,
+            declared=declared,
+            classes=classes,
+            batch_size=options.batch_size,
+            late=late,
+            budget=options.budget,
+            correct_class_mix=options.correct_class_mix,
+        )
+        for name, model in models.items()
+    }
+
+
+def _evaluation(
+    drivers: Mapping[str, Driver],
+    labels: LabelIndex,
+    options: _Options,
+    models: Mapping[str, Any],
+) -> Evaluation:
+    """Return the evaluation of models and references before the first row."""
+    participants = [
+        Participant(
+            name,
+            driver,
+            Confusion(options.window, options.fading),
+            metrics=options.metrics,
+            reference=name not in models,
+            keep=options.keep_answers,
+        )
+        for name, driver in drivers.items()
+    ]
+    evaluation = Evaluation(participants, labels, compare=True)
+    if options.watched:
+        evaluation.watch = _watch(participants, labels, models)
+    return evaluation
+
+
+def _check_late(models: Mapping[str, Any], budget: float | None) -> None:
+    """Check that all labels arrive, and that some learner has probabilities."""
+    if budget is not None:
         raise ValueError(
-            "labels='late' needs delay or arrival: without them, no label is late"
+            "labels='late' cannot be combined with budget: the estimates would come "
+            "from labels that the learner has not asked for; use delay and budget "
+            "without it"
         )
     if not any(map(has_probabilities, models.values())):
         raise ValueError(
@@ -279,10 +336,17 @@ def _check_late(times: ArrivalTimes, models: Mapping[str, Any]) -> None:
         )
 
 
-def _check_class_mix(labels: str, models: Mapping[str, Any]) -> None:
+def _check_class_mix(
+    labels: str, times: ArrivalTimes, models: Mapping[str, Any]
+) -> None:
     """Check that labels are late, and that the class mix of all can be corrected."""
     if labels != "late":
         raise ValueError("correct_class_mix=True needs labels='late'")
+    if times.immediate:
+        raise ValueError(
+            "correct_class_mix=True needs delay or arrival: without them, no label is "
+            "late"
+        )
     others = [name for name, model in models.items() if not can_be_corrected(model)]
     if others:
         raise ValueError(

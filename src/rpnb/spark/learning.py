@@ -23,8 +23,7 @@ from rpnb.estimators.mini_batches import (
     learned_together,
     model_to_bytes,
 )
-from rpnb.estimators.protocol import class_weight_of
-from rpnb.estimators.stream.class_weights import is_balanced
+from rpnb.estimators.protocol import class_weight_of, is_balanced
 from rpnb.spark.bad_rows import BadRows
 from rpnb.spark.blocks import (
     BlockRows,
