@@ -14,13 +14,13 @@ nb::object arrays_of(const BoostedTrees& self, std::string_view only = {}) {
   return nb::cast(self.snapshot(only));
 }
 
-BoostedTrees with_classes(const BoostedTrees& self, Vector<const std::int64_t> source,
-                          Vector<const bool> active) {
+void arrange_classes(BoostedTrees& self, Vector<const std::int64_t> source,
+                     Vector<const bool> active) {
   require_length("active", active.size(), source.size());
   for (const std::int64_t c : source) {
     if (c < -1 || c >= self.classes()) throw std::invalid_argument("source has an invalid class");
   }
-  return self.with_classes(source, active);
+  self.arrange_classes(source, active);
 }
 
 void add_rows_of(BoostedTrees& self, const BoostedTrees& other) {
@@ -45,7 +45,7 @@ void bind_boosted(nb::module_& module) {
            })
       .def_static("begin", &BoostedTrees::begin, nb::arg("shape"), nb::arg("active"),
                   nb::arg("seed"))
-      .def("with_classes", &with_classes, nb::arg("source"), nb::arg("active"))
+      .def("arrange_classes", &arrange_classes, nb::arg("source"), nb::arg("active"))
       .def("add_rows_of", &add_rows_of, nb::arg("other"))
       .def("copy", [](const BoostedTrees& self) { return BoostedTrees(self); })
       .def_prop_ro("n_rows", &BoostedTrees::rows_kept_now)

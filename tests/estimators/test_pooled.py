@@ -309,6 +309,23 @@ def test_informative_features_are_found_among_many() -> None:
     assert min(errors, key=lambda name: errors[name]) in ("selected_neighbours", "pool")
 
 
+def test_a_new_class_does_not_copy_the_rows_that_boosted_trees_keep() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 3)), rng.integers(0, 2, 400)
+    members = ("boosted_trees", "transitions")
+    model = PooledClassifier(members, random_state=0)
+    model.partial_fit(X[:200], y[:200])
+    before = model._state.states[0]
+    y[200], y[300] = 2, 3
+    with pytest.raises(ValueError, match="feature"):
+        model.partial_fit(X[200:300, :2], y[200:300])
+    assert before.rank.shape == (2,)
+    model.partial_fit(X[200:300], y[200:300])
+    model.predict_then_learn(X[300:], y[300:])
+    assert model._state.states[0] is before
+    assert before.rank.shape == (4,)
+
+
 def test_weights_and_errors_have_names() -> None:
     X, y = stream(16, 300)
     model = small(members=("binned_bayes", "transitions"))

@@ -263,6 +263,10 @@ void BoostedTrees::add_margins() {
   const Index C = margins_for(Q);
   const double share = 0.5 / (total_weight_ + 0.5 * static_cast<double>(Q));
   base_.push_back(as_steps(std::max(log_of(share), kLeastBase)));
+  if (C == before) {  // padding, in which the values of trees are zero
+    window_.fill_margin(Q - 1, base_[Q - 1]);
+    return;
+  }
   // From the log odds of two classes to a margin for each; margins are `step` apart.
   const auto change = [&](const std::int32_t* from, std::int32_t* to, const std::int32_t* base,
                           Index step) {
@@ -538,20 +542,17 @@ void BoostedTrees::stop_round() {
 
 // Classes and rows of others
 
-BoostedTrees BoostedTrees::with_classes(Vector<const std::int64_t> source,
-                                        Vector<const bool> active) const {
-  BoostedTrees grown(*this);
-  grown.rank_.assign(static_cast<std::size_t>(source.size()), -1);
+void BoostedTrees::arrange_classes(Vector<const std::int64_t> source, Vector<const bool> active) {
+  std::vector<std::int64_t> rank(static_cast<std::size_t>(source.size()), -1);
   for (Index c = 0; c < source.size(); ++c) {
     if (source[c] < 0) continue;
-    const std::int64_t rank = rank_[source[c]];
-    grown.rank_[c] = rank;
-    if (rank >= 0) grown.class_of_[rank] = c;
+    rank[c] = rank_[source[c]];
+    if (rank[c] >= 0) class_of_[rank[c]] = c;
   }
+  rank_ = std::move(rank);
   for (Index c = 0; c < source.size(); ++c) {
-    if (active[c] && grown.rank_[c] < 0) grown.activate(c);
+    if (active[c] && rank_[c] < 0) activate(c);
   }
-  return grown;
 }
 
 void BoostedTrees::add_rows_of(const BoostedTrees& other) {

@@ -21,18 +21,20 @@
 // boosting machine" (2001); continually replacing the oldest tree is our own.
 //
 // Rows are kept as bins (bins.h), with their margins and their leaf in every tree, in a
-// window of the latest 131,072 rows, or fewer if these would take more than 64 MB
-// (window.h). After a change of the stream the window is cut (drift.h). Cut points are
-// computed from the rows so far after 128, 256, …, 4,096 rows; after a cut to 4,096 rows
-// or fewer, at once and again 2,048 rows later. Trees store thresholds, not bins, so
-// trees, margins and leaves stay valid. With more than 32 features, a feature gets new
-// cut points when a tree is about to read it and the number of rows has grown fourfold.
+// window of the latest 131,072 rows, or fewer if these would take more than 64 MB, without
+// the memory of a growing tree, up to about 30 MB (window.h). After a change of the stream the
+// window is cut (drift.h). Cut points are computed from the rows so far after 128, 256, …, 4,096
+// rows; after a cut to 4,096 rows or fewer, at once and again 2,048 rows later. Trees store
+// thresholds, not bins, so trees, margins and leaves stay valid. With more than 32 features, a
+// feature gets new cut points when a tree is about to read it and the number of rows has grown
+// fourfold.
 //
 // Work is spread over rows: each labelled row pays for 20,000 units of about a nanosecond
 // (each of the first 4,096 rows for 40,000), which are spent on the next pieces of work;
 // a piece covers at most about 256 rows or one node, or the cut points of a feature and its
 // bins in all rows. The old tree stays in use until the new one is complete and the margins
-// of all rows are updated.
+// of all rows are updated. If the window is cut or a class is added meanwhile, the rest of
+// the rows is updated in the same call.
 //
 // Weights of rows are rounded to multiples of 2⁻¹⁰ and at most 2²⁰. Missing values go left
 // at each split, and a split may separate them from all others. With more than 64 classes
@@ -63,10 +65,8 @@ class BoostedTrees final : public Member {
   [[nodiscard]] std::shared_ptr<Member> begin_again(const Shape& shape, Vector<const bool> active,
                                                     std::uint64_t seed) const override;
 
-  // The state for other classes, of which class m was class source[m], or is new if that
-  // is −1.
-  [[nodiscard]] BoostedTrees with_classes(Vector<const std::int64_t> source,
-                                          Vector<const bool> active) const;
+  // Have other classes, of which class m was class source[m], or is new if that is −1.
+  void arrange_classes(Vector<const std::int64_t> source, Vector<const bool> active);
   // Learn the rows that another state keeps, without counting them as paid work.
   //
   // Where raw values are no longer kept, the middles of their bins are learned.

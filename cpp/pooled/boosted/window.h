@@ -83,6 +83,12 @@ class RowWindow {
   Index append(Index label, std::uint32_t weight);
   // Drop the rows before this one.
   void drop_before(Index row);
+  // Set margin c of all rows.
+  void fill_margin(Index c, std::int32_t value) {
+    for (const auto& one : blocks_) {
+      std::fill_n(one->margin.data() + c * kBlockRows, kBlockRows, value);
+    }
+  }
   // Give each row C margins. `change(old, new)` fills the new margins of a row, in which
   // the values of the classes are kBlockRows apart.
   template <class Change>

@@ -102,8 +102,8 @@ class BoostedTrees(Member):
     def nbytes(self) -> int:
         """Approximate memory in bytes."""
     def copy(self) -> BoostedTrees: ...
-    def with_classes(self, source: IntArray, active: BoolArray) -> BoostedTrees:
-        """Return a state whose class m is class source[m] of this one, or new if −1."""
+    def arrange_classes(self, source: IntArray, active: BoolArray) -> None:
+        """Make class source[m] class m, or add a new one if it is −1."""
     def add_rows_of(self, other: BoostedTrees) -> None:
         """Learn the rows kept by another state, without counting them as paid work."""
 

@@ -208,7 +208,7 @@ class PooledClassifier(WeightedStreamClassifier):
 
     Labels and state are the same to the bit however the data is split into calls, and
     for any number of threads. Memory does not grow with the number of samples, except
-    for the samples that boosted_trees keeps, up to about 85 MB.
+    for the samples that boosted_trees keeps, up to about 95 MB.
 
     Where labels arrive late, set `delay`: a second, delayed copy of the members sees
     each label that many samples later, and the pool learns its weights from the scores

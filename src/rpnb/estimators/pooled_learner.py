@@ -132,6 +132,15 @@ class PooledLearner(LearnsBlocks[PooledModel]):
     ) -> PooledModel:
         return arrange_classes(state, source, declared)
 
+    def grow_last(
+        self,
+        state: PooledModel,
+        source: IntArray,
+        classes: LabelArray,
+        declared: IntArray,
+    ) -> PooledModel:
+        return arrange_classes(state, source, declared, given_up=True)
+
     def learn(
         self,
         state: PooledModel,

@@ -233,11 +233,13 @@ def copy_model(model: PooledModel) -> PooledModel:
 
 
 def arrange_classes(
-    model: PooledModel, source: IntArray, declared: IntArray
+    model: PooledModel, source: IntArray, declared: IntArray, *, given_up: bool = False
 ) -> PooledModel:
     """Return a model whose class m is class source[m] of `model`, or new if −1.
 
-    The classes with numbers `declared` become active. `model` is not changed.
+    The classes with numbers `declared` become active. `model` is not changed, unless it
+    is `given_up`: then the rows that boosted trees keep are not copied, and it must not
+    be used any longer.
     """
     active = arrange(model.pool.active, source, False)
     active[declared] = True
@@ -247,14 +249,16 @@ def arrange_classes(
         scale.labels[:] = numbers[model.scale.labels]
     behind = pending = None
     if model.late is not None:
-        behind = arrange_classes(model.late.behind, source, declared)
+        behind = arrange_classes(model.late.behind, source, declared, given_up=given_up)
         pending = copy_state(model.late.pending)
         pending.labels[:] = numbers[pending.labels]
-    states = [
-        module.grow_classes(state, source, active)
-        for module, state in zip(model.modules, model.states, strict=True)
-    ]
     pool = pooling.grow_classes(model.pool, source, active)
+    states = []
+    for module, state in zip(model.modules, model.states, strict=True):
+        grow = module.grow_classes
+        if given_up:
+            grow = getattr(module, "arrange_classes", grow)
+        states.append(grow(state, source, active))
     return model.replace(
         scale=scale, states=states, pool=pool, behind=behind, pending=pending
     )

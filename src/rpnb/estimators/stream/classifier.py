@@ -544,6 +544,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         if call.first:
             frame = self._new_frame(call.X, classes)
             p = p if frame is None else frame.width
+        if not call.first and classes is not self.classes_:
+            # The last check, because the state may be changed.
+            self._accept_rows(call.X, frame, first=False)
         state = self._state_for(p, classes, call.declared, first=call.first)
         self._commit(call.X, classes, state, frame, first=call.first)
         if call.first and self._learner().sensitive_to_scale and frame is None:
@@ -649,7 +652,10 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
     def _state_for(
         self, p: int, classes: LabelArray, declared: LabelArray | None, *, first: bool
     ) -> Any:
-        """Return the state to learn with: an initial, grown or the current one."""
+        """Return the state to learn with: an initial, grown or the current one.
+
+        The current one must not be used any longer if the classes are others.
+        """
         if not first and classes is self.classes_:
             return self._state
         active = np.zeros(0, np.int64)
@@ -658,7 +664,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
             active = np.unique(encode(declared, classes, index))
         if first:
             return self._learner().begin(p, classes, active)
-        return self._state_with_classes(classes, active)
+        source = self._index.find_all(classes.tolist())
+        return self._learner().grow_last(self._state, source, classes, active)
 
     def _state_with_classes(self, classes: LabelArray, declared: IntArray) -> Any:
         """Return the state grown to all `classes`, known and new ones."""

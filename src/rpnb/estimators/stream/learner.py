@@ -102,6 +102,12 @@ class Learner(ABC, Generic[State]):
         changed.
         """
 
+    def grow_last(
+        self, state: State, source: IntArray, classes: LabelArray, declared: IntArray
+    ) -> State:
+        """Return what `grow` does, of a state that is not used any longer."""
+        return self.grow(state, source, classes, declared)
+
     @abstractmethod
     def copy(self, state: State) -> State:
         """Return a copy of the state with its own arrays."""

@@ -118,5 +118,7 @@ def learn_adding_classes(
 
 def _set_known(model: Any, classes: LabelArray) -> None:
     """Grow the state of a model to these classes, known and new ones."""
-    model._state = model._state_with_classes(classes, _NONE_DECLARED)
+    source = model._index.find_all(classes.tolist())
+    learner = model._learner()
+    model._state = learner.grow_last(model._state, source, classes, _NONE_DECLARED)
     model._set_classes(classes)

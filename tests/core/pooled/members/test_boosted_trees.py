@@ -371,6 +371,10 @@ def test_classes_may_come_in_any_order_at_any_time(position: int, cut: int) -> N
     assert_array_equal(learn(grown, X[cut:], moved[cut:]), expected[cut:])
     assert same_state(grown, declared)
     assert same_state(late, untouched)
+    source, active = np.insert(np.arange(M), position, -1), grown.active
+    own = boosted.grow_classes(untouched, source, active)
+    assert boosted.arrange_classes(late, source, active) is late
+    assert same_state(late, own)
 
 
 def test_it_learns_what_a_line_cannot_tell_and_what_comes_after_it() -> None:
@@ -576,7 +580,9 @@ def test_what_does_not_fit_is_refused() -> None:
         with pytest.raises(ValueError, match="length"):
             state.add_rows_of(other)
     with pytest.raises(ValueError, match="an invalid class"):
-        state.with_classes(np.array([3]), np.ones(1, np.bool_))
+        state.arrange_classes(np.array([3]), np.ones(1, np.bool_))
+    with pytest.raises(ValueError, match="active"):
+        state.arrange_classes(np.array([0, 1]), np.ones(1, np.bool_))
     with pytest.raises(TypeError, match="no field"):
         state._replace(other=np.zeros(1))
     assert same_state(state, untouched)

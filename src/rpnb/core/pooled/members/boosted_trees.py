@@ -13,6 +13,7 @@ from rpnb.core.pooled.member import Shape, learn_rows, score_rows
 
 __all__ = [
     "BoostedTrees",
+    "arrange_classes",
     "begin",
     "grow_classes",
     "learn_rows",
@@ -35,7 +36,17 @@ def grow_classes(
     state: BoostedTrees, source: IntArray, active: BoolArray
 ) -> BoostedTrees:
     """Return a state whose class m is class source[m] of `state`, or new if −1."""
-    return state.with_classes(source, active)
+    grown = state.copy()
+    grown.arrange_classes(source, active)
+    return grown
+
+
+def arrange_classes(
+    state: BoostedTrees, source: IntArray, active: BoolArray
+) -> BoostedTrees:
+    """Change `state` as `grow_classes` does with a copy of it, and return it."""
+    state.arrange_classes(source, active)
+    return state
 
 
 def merge(states: list[BoostedTrees]) -> BoostedTrees:
