@@ -5,6 +5,9 @@ unavoidable. A version may store something at its first use, in the folder that 
 environment variable `--empty` names: each first use finds this folder empty, and the
 next one finds what the first stored. The last job starts 16 processes at once, and is
 the mean of their times. `bench_versions.py --first-use` runs it.
+
+Packages of both environments must have their compiled Python files (.pyc). Without
+them, and with PYTHONDONTWRITEBYTECODE, each process compiles scikit-learn's sources.
 """
 
 import os
