@@ -52,7 +52,7 @@ def fork_servers() -> None:
     """Fork a server for each line "FOLDER PORT" of the standard input."""
     from rpnb.serve.server import Options, run
     from rpnb.serve.specs import ModelSpec, new_learner
-    from rpnb.serve.writer import Schedule
+    from rpnb.serve.upkeep import Schedule
 
     # Once, here, and not in every server: it imports the learner.
     new_learner(ModelSpec("GaussianNB", {}, FEATURES, None, None))

@@ -9,7 +9,7 @@ import pytest
 from rpnb.cli import main
 from rpnb.cli.serve import _options, declare
 from rpnb.serve.limits import Limits
-from rpnb.serve.writer import Schedule
+from rpnb.serve.upkeep import Schedule
 
 DAY = 86400.0
 

@@ -322,10 +322,11 @@ def test_retention_keeps_every_event_after_its_base(start: Start) -> None:
         assert connection.execute("SELECT count(*) FROM snapshots").fetchone()[0] > 2
     connection.close()
     from rpnb.serve.limits import Limits
-    from rpnb.serve.writer import Schedule, Writer
+    from rpnb.serve.upkeep import Schedule
+    from rpnb.serve.writer import Writer
 
     writer = Writer(server.folder, Limits(), Schedule(keep_events=30 * 86400.0))
-    writer._clean()
+    writer.upkeep.clean()
     writer._connection.close()
     with sqlite3.connect(path) as connection:
         bases = "SELECT event FROM snapshots WHERE base=1"

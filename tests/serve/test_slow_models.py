@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from learners import TWO_CLASS
+from rpnb import PooledClassifier
 from rpnb.client import Client, ServeError
+from rpnb.estimators.mini_batches import model_to_bytes
 from rpnb.estimators.registry import learners
 from rpnb.serve.commands import Create, Learn
 from rpnb.serve.limits import ApiError, Limits
@@ -79,6 +81,16 @@ def test_states_hold_no_more_numbers_than_estimated(name: str, tmp_path: Path) -
         held = (tmp_path / "model.rpnb").stat().st_size / 8
         most = learners()[name].state_numbers({}, p, classes) + 20_000
         assert held <= most, (p, classes)
+
+
+def test_states_after_many_rows_hold_no_more_numbers_than_estimated() -> None:
+    """Boosted trees keep rows: the state grows for a long time."""
+    for p, classes in ((5, 2), (20, 4)):
+        X = RNG.normal(size=(20_000, p))
+        model = PooledClassifier(random_state=0)
+        model.partial_fit(X, (X[:, 0] > 0) + 2 * (X[:, 1] > 1) * (classes > 2))
+        held = len(model_to_bytes(model)) / 8
+        assert held <= learners()["Pooled"].state_numbers({}, p, classes)
 
 
 def test_a_slow_model_does_not_stop_the_others(start: Start, tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from rpnb.serve.maintenance import backup, check
 from rpnb.serve.metrics import Metrics
 from rpnb.serve.restoring import same_state
 from rpnb.serve.specs import ModelSpec, new_learner
-from rpnb.serve.writer import Schedule, Writer
+from rpnb.serve.upkeep import Schedule
+from rpnb.serve.writer import Writer
 from serve.replays import replayed_state
 from serve.streams import clusters
 

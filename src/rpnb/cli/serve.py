@@ -19,6 +19,20 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "'rpnb[serve]'."
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder of the log")
+    _declare_address(parser)
+    _declare_maintenance(parser)
+    _declare_limits(parser)
+    _declare_kafka(parser)
+    parser.add_argument(
+        "--log-requests",
+        action="store_true",
+        help="log each request, not only failures",
+    )
+    parser.set_defaults(run=run)
+
+
+def _declare_address(parser: argparse.ArgumentParser) -> None:
+    """Declare where the service listens, and for whom."""
     parser.add_argument(
         "--host",
         default="127.0.0.1",
@@ -42,6 +56,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="add a token with some of the scopes predict,learn,admin to the token "
         "file, print it once, and exit",
     )
+
+
+def _declare_maintenance(parser: argparse.ArgumentParser) -> None:
+    """Declare what is done to the log instead of serving it."""
     parser.add_argument(
         "--check",
         action="store_true",
@@ -67,6 +85,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="copy the log to another folder, even while the service runs, and exit",
     )
+
+
+def _declare_limits(parser: argparse.ArgumentParser) -> None:
+    """Declare how much the service keeps and accepts."""
     parser.add_argument(
         "--keep-log",
         type=positive,
@@ -121,6 +143,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="write a snapshot of a model after this many learned rows (default: "
         "50000)",
     )
+
+
+def _declare_kafka(parser: argparse.ArgumentParser) -> None:
+    """Declare topics of Kafka that are read."""
     parser.add_argument(
         "--kafka",
         metavar="BROKERS",
@@ -141,12 +167,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="file with settings for librdkafka, such as those for TLS: lines like "
         "security.protocol=SSL",
     )
-    parser.add_argument(
-        "--log-requests",
-        action="store_true",
-        help="log each request, not only failures",
-    )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -181,7 +201,7 @@ def _options(arguments: argparse.Namespace) -> Any:
     from rpnb.serve.limits import Limits
     from rpnb.serve.server import Options
     from rpnb.serve.tokens import read_tokens
-    from rpnb.serve.writer import Schedule
+    from rpnb.serve.upkeep import Schedule
 
     changed = {
         name: value

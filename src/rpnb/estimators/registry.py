@@ -22,6 +22,7 @@ from rpnb.estimators.state_sizes import (
     of_trees,
     of_vectors,
     parameter,
+    rows_of_pool,
 )
 from rpnb.estimators.stream.classifier import StreamClassifier
 
@@ -118,7 +119,12 @@ class RegisteredLearner:
         return "random_state" in inspect.signature(self.estimator).parameters
 
     def state_numbers(
-        self, parameters: Mapping[str, Any], p: int, classes: int
+        self,
+        parameters: Mapping[str, Any],
+        p: int,
+        classes: int,
+        *,
+        kept_rows: bool = True,
     ) -> float:
         """Estimate, from above, how many numbers a state holds.
 
@@ -128,11 +134,18 @@ class RegisteredLearner:
             Parameters that differ from the defaults. Invalid ones are ignored.
         p, classes
             Numbers of features and of classes.
+        kept_rows
+            Whether to count the rows that boosted trees keep. A new state has none, and
+            learning a row changes few of them.
         """
+        number = parameter(self.estimator, parameters)
         size = _SIZES.get(self.family, of_vectors)
         if self.name == _MATRIX_PER_CLASS:
             size = of_matrices
-        return size(parameters, parameter(self.estimator, parameters), p, classes)
+        found = size(parameters, number, p, classes)
+        if kept_rows and self.family == "pooled":
+            found += rows_of_pool(parameters, number, p, classes)
+        return found
 
     def class_steps(self, p: int) -> float:
         """Estimate the steps of adding a class, besides those of its row."""

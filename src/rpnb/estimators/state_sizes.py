@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rpnb._core import boosted
 from rpnb.core.columns.categories import GROUPS, MOST_COLUMNS, MOST_INDICATORS
 
 #: Returns a parameter by name; by default the estimator's default, else the second.
@@ -32,16 +33,36 @@ def of_projections(
 
 
 def of_pool(given: Mapping[str, Any], number: Parameter, p: int, classes: int) -> float:
-    """Return the size of Pooled: its projections, windows of rows, and trees."""
+    """Return the size of Pooled without `rows_of_pool`: projections, windows, trees."""
     D = number("n_projections", 0)
-    named = given.get("categorical_features")
-    if isinstance(named, list):  # indicators of their categories
-        p += min(MOST_INDICATORS * len(named), MOST_COLUMNS + GROUPS * len(named))
-    kept = min(p, 4096)
+    kept = _columns_of_pool(given, p)
     # Two matrices of the projections, and the rows of two windows.
     rows = (D + 2.0 * number("window", 4000) + 20.0 * kept) * kept
     trees = 40_000.0 * min(classes, 25)
     return 3.0 * D * D + rows + trees + 2.0 * classes * (D + kept)
+
+
+def rows_of_pool(
+    given: Mapping[str, Any], _number: Parameter, p: int, classes: int
+) -> float:
+    """Return the size of the rows that boosted trees keep, most of which never change.
+
+    Each takes bytes: a bin of each feature, a leaf of each tree, its label and weight,
+    and four of each margin. As many rows again may arrive while trees grow.
+    """
+    kept = _columns_of_pool(given, p)
+    margins = boosted.margins_for(min(classes, boosted.MOST_CLASSES))
+    rows = 2.0 * boosted.rows_kept(kept, margins)
+    raw = 2.0**20  # values that are not bins yet, of four bytes each
+    return rows * (kept + boosted.MOST_TREES + 5 + 4 * margins) / 8 + raw
+
+
+def _columns_of_pool(given: Mapping[str, Any], p: int) -> int:
+    """Return the number of columns that members read."""
+    named = given.get("categorical_features")
+    if isinstance(named, list):  # indicators of their categories
+        p += min(MOST_INDICATORS * len(named), MOST_COLUMNS + GROUPS * len(named))
+    return min(p, 4096)
 
 
 def of_trees(

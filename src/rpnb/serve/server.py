@@ -25,7 +25,8 @@ from rpnb.serve.limits import Limits
 from rpnb.serve.log import LogError, make_private_file, make_private_folder
 from rpnb.serve.metrics import Metrics
 from rpnb.serve.tokens import Tokens
-from rpnb.serve.writer import Schedule, Writer
+from rpnb.serve.upkeep import Schedule
+from rpnb.serve.writer import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -91,20 +91,23 @@ class ModelSpec:
         columns = self.columns
         return self.n_features if columns is None else columns.width
 
-    def state_numbers(self, classes: int) -> float:
-        """Estimate, from above, how many numbers the learner's state holds."""
-        learner = learners()[self.learner]
-        return learner.state_numbers(self.parameters, self.width, max(classes, 2))
+    def state_numbers(self, classes: int, *, kept_rows: bool = True) -> float:
+        """Estimate, from above, how many numbers the learner's state holds.
+
+        Without `kept_rows`, that is a new state, or what a row may change.
+        """
+        return learners()[self.learner].state_numbers(
+            self.parameters, self.width, max(classes, 2), kept_rows=kept_rows
+        )
 
     def steps(self, rows: int, classes: int, new_classes: int = 0) -> float:
-        """Estimate the steps of learning rows, each of which changes most of the state.
+        """Estimate the steps of learning rows; a processor does about 10⁹ per second.
 
-        A processor does about 10⁹ per second. `classes` includes the new ones.
+        `classes` includes the new ones.
         """
-        each = _STEPS_PER_ROW + self.state_numbers(classes)
-        return rows * each + new_classes * learners()[self.learner].class_steps(
-            self.width
-        )
+        each = _STEPS_PER_ROW + self.state_numbers(classes, kept_rows=False)
+        of_class = learners()[self.learner].class_steps(self.width)
+        return rows * each + new_classes * of_class
 
     def to_json(self) -> str:
         """Return the specification as JSON."""

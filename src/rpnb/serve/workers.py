@@ -3,12 +3,16 @@
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import NamedTuple, final
 
 from rpnb.serve.served_model import ServedModel
 
 log = logging.getLogger("rpnb.serve")
+
+#: Learning that takes more steps is left to the model's own thread.
+MOST_STEPS = 5e7
 
 
 class Job(NamedTuple):
@@ -72,3 +76,38 @@ class ModelWorker:
         self._thread.join(max(seconds, 0.0))
         self._closing = True
         return not self._thread.is_alive()
+
+
+@final
+class ModelWorkers:
+    """Threads of models, by number; a thread starts with the first job of its model."""
+
+    def __init__(self) -> None:
+        self._workers: dict[int, ModelWorker] = {}
+
+    def busy(self, number: int) -> bool:
+        """Return whether jobs of a model are unfinished."""
+        return number in self._workers and self._workers[number].busy
+
+    def all_busy(self) -> list[int]:
+        """Return the models with unfinished jobs."""
+        return [number for number, worker in self._workers.items() if worker.busy]
+
+    def submit(self, model: ServedModel, job: Job) -> None:
+        """Queue a job of a model."""
+        if model.id not in self._workers:
+            self._workers[model.id] = ModelWorker(model)
+        self._workers[model.id].submit(job)
+
+    def drop(self, present: set[int]) -> None:
+        """Stop the threads of models that are not present any more."""
+        for number in self._workers.keys() - present:
+            self._workers.pop(number).close(0.0)
+
+    def close(self, until: float) -> set[int]:
+        """Wait for all jobs until a time; return the models with unfinished ones."""
+        return {
+            number
+            for number, worker in self._workers.items()
+            if not worker.close(until - time.monotonic())
+        }

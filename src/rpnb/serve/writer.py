@@ -16,35 +16,32 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
-from rpnb.serve.arrivals import write_observed
 from rpnb.serve.commands import Command, Group, Remember, not_learned
-from rpnb.serve.commands.buffered_tables import save_answers
 from rpnb.serve.commands.group import row_ids
 from rpnb.serve.followers import Followers
+from rpnb.serve.health import Counts, Health
 from rpnb.serve.limits import ApiError, Limits, unavailable
 from rpnb.serve.log import LabelledEvent, open_log, read_log
 from rpnb.serve.model_rows import ModelRow, model_row, stored_models
 from rpnb.serve.restoring import history_of, isolate, restore
 from rpnb.serve.served_model import ObservedAnswer, SavedState, ServedModel
 from rpnb.serve.shadows import Shadows
-from rpnb.serve.snapshots import delete_events, take_snapshot
-from rpnb.serve.workers import Job, ModelWorker
+from rpnb.serve.snapshots import take_snapshot
+from rpnb.serve.transactions import LogTransactions
+from rpnb.serve.upkeep import Schedule, Upkeep
+from rpnb.serve.workers import MOST_STEPS, Job, ModelWorkers
 
 log = logging.getLogger("rpnb.serve")
 
-# Snapshots per retention period: deleting old events needs one from before them.
-_SNAPSHOTS_PER_PERIOD = 8
 # Largest transaction: commands, and their rows.
 _MOST_COMMANDS = 1_000
 _MOST_ROWS = 100_000
-# Learning that takes more steps is left to the model's own thread.
-_MOST_STEPS = 5e7
 # Seconds that this thread waits for a model that is learning.
 _PATIENCE = 0.02
 # Seconds that a replay waits until deleted rows are gone from the write-ahead log.
@@ -52,52 +49,6 @@ _CHECKPOINT_SECONDS = 5.0
 
 #: Answer to a command; None if it follows from its event.
 Answer = dict[str, Any] | ApiError | None
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """When the writer takes snapshots and deletes old data.
-
-    Parameters
-    ----------
-    snapshot_rows, snapshot_seconds
-        Number of learned rows, or seconds, after which a model's state is written.
-    cleaning_seconds
-        Seconds between two deletions of old data.
-    keep_events
-        Seconds for which events are kept; None keeps all.
-    """
-
-    snapshot_rows: int = 50_000
-    snapshot_seconds: float = 600.0
-    cleaning_seconds: float = 60.0
-    keep_events: float | None = None
-
-
-@dataclass(slots=True)
-class Health:
-    """Problems of the service."""
-
-    writes: str | None = None
-    """why the log cannot be written; None if it can"""
-    since: float = 0.0
-    """when writes began to fail"""
-    notes: list[str] = field(default_factory=list)
-    """damage found at the start"""
-    unsound: list[str] = field(default_factory=list)
-    """models whose entries in the log are damaged, so that they have no name"""
-
-
-@dataclass(slots=True)
-class Counts:
-    """Counts of the writer's work since the start."""
-
-    transactions: int = 0
-    commands: int = 0
-    failures: int = 0
-    snapshots: int = 0
-    commit_seconds: float = 0.0
-    learn_seconds: float = 0.0
 
 
 @dataclass(slots=True)
@@ -139,7 +90,7 @@ class Writer:
         self._queue: queue.SimpleQueue[list[_Pending] | Callable[[], None] | None] = (
             queue.SimpleQueue()
         )
-        self._workers: dict[int, ModelWorker] = {}
+        self._workers = ModelWorkers()
         self._predictors = ThreadPoolExecutor(4, "rpnb-predict")
         self._replayed: dict[int, dict[int, ObservedAnswer]] = {}
         """answers of the latest replay of each model, by event"""
@@ -147,25 +98,28 @@ class Writer:
         """when each command was submitted"""
         self._submitted: list[_Pending] = []
         self._row_ids = row_ids()
-        self._numbers: dict[str, int] = {}
         self._thread = threading.Thread(target=self._run, name="rpnb-writer")
-        self._answers: dict[tuple[int, str], str] = {}
-        """answers to keys that are not in the log yet, by model and key"""
-        self._snapshot_at: dict[int, tuple[int, float]] = {}
-        """rows and time of each model's latest snapshot"""
-        self._noted = threading.Lock()
-        self._observed: list[tuple[int, int, ObservedAnswer]] = []
-        """answers to observed rows that are not in the log yet: event, model, answer"""
-        self._learned: dict[int, int] = {}
-        """last event that each model has learned, with answers in the list above"""
         self.shadows = Shadows(
             folder,
             self._write_challenger_state,
             (self.schedule.snapshot_rows, self.schedule.snapshot_seconds),
             limits.max_challengers,
         )
-        self._cleaned = time.monotonic()
-        self._failed = self._stop_at = 0.0
+        self._transactions = LogTransactions(
+            self._connection, self.health, self.counts, self.shadows.settle
+        )
+        self.upkeep = Upkeep(
+            self._transactions,
+            self.models,
+            self._workers,
+            self.limits,
+            self.schedule,
+            self.counts,
+            self._group,
+            self._queue.put,
+        )
+        """snapshots, and deletion of old data"""
+        self._stop_at = 0.0
         self._closing = False
         try:
             for row in stored_models(self._connection, self.health.unsound):
@@ -182,13 +136,13 @@ class Writer:
             model = restored.model
             self.health.notes += restored.problems
             self._recall_answers(model, restored.answers)
-            self._note_learned(model, restored.answers)
+            self._transactions.note_learned(model, restored.answers)
             self._group().mix_of(model)
         except Exception as error:
             model = isolate(row, f"{type(error).__name__}: {error}")
             self.health.notes.append(str(model.broken))
         self.models[model.name] = model
-        self._snapshot_at[model.id] = (model.scores.learned, time.monotonic())
+        self.upkeep.note_saved(model)
 
     def _recall_answers(self, model: ServedModel, found: dict[int, Any]) -> None:
         """Store the answers to keys whose events were replayed."""
@@ -199,7 +153,7 @@ class Writer:
             if event in found:
                 labels = found[event].labels
                 answer = {"labels": labels, "learned": len(labels)}
-                self._answers[model.id, key] = json.dumps(answer)
+                self._transactions.answers[model.id, key] = json.dumps(answer)
 
     # Called by other threads
 
@@ -295,13 +249,14 @@ class Writer:
     def _maintain(self) -> None:
         """Let challengers read on, take snapshots that are due, delete old data."""
         try:
-            self._settle()
+            idle = self._queue.empty()
+            self._transactions.settle(write=bool(self.shadows) and idle)
             if self.health.writes is not None:
-                self._retry_log()
+                self._transactions.retry()
                 return
-            self._take_due_snapshots()
+            self.upkeep.take_due_snapshots()
             self._drop_deleted_models()
-            self._clean_if_due()
+            self.upkeep.clean_if_due()
         except Exception as error:
             self._note_failure(error)
 
@@ -309,18 +264,19 @@ class Writer:
         """Write snapshots while time is left, and close the log."""
         self.shadows.close()
         self._predictors.shutdown(wait=False, cancel_futures=True)
-        unfinished = {
-            number
-            for number, worker in self._workers.items()
-            if not worker.close(self._stop_at - time.monotonic())
-        }
-        for model in self.models.values():
-            changed = model.scores.learned != self._snapshot_at.get(model.id, (0,))[0]
-            in_time = time.monotonic() < self._stop_at and model.id not in unfinished
-            if changed and in_time and not model.broken:
-                self._snapshot(model)
-        self._transaction(lambda: None)  # writes the remaining answers
+        unfinished = self._workers.close(self._stop_at)
+        self.upkeep.take_last_snapshots(self._stop_at, unfinished)
+        self._transactions.write_answers()
         self._connection.close()
+
+    def _drop_deleted_models(self) -> None:
+        """Stop the workers and challengers of models that were deleted."""
+        present = {model.id for model in self.models.values()}
+        self._workers.drop(present)
+        self.shadows.drop(present)
+        for number in [*self._replayed]:
+            if number not in present:
+                self._replayed.pop(number, None)
 
     def _process(self, pending: list[_Pending]) -> None:
         """Write a group of commands in one transaction, then apply and answer them."""
@@ -362,7 +318,9 @@ class Writer:
         """
         started = time.perf_counter()
         try:
-            problem = self._transaction(lambda: answers.extend(group.run_all(commands)))
+            problem = self._transactions.run(
+                lambda: answers.extend(group.run_all(commands))
+            )
         except BaseException:
             group.abandon()
             raise
@@ -392,7 +350,7 @@ class Writer:
         results = [
             not_learned()
             if each.command.event in group.not_learned
-            else each.command.answer(group, self._answers)
+            else each.command.answer(group, self._transactions.answers)
             if answer is None
             else answer
             for each, answer in some
@@ -401,10 +359,11 @@ class Writer:
 
     def _group(self) -> Group:
         """Return a group that writes through the connection of this thread."""
+        log = self._transactions
         return Group(
-            *(self._connection, self.models, self.limits, self._answers),
+            *(log.connection, self.models, self.limits, log.answers),
             ids=self._row_ids,
-            numbers=self._numbers,
+            numbers=log.numbers,
         )
 
     def _note_failure(self, error: Exception) -> None:
@@ -448,72 +407,6 @@ class Writer:
         else:
             self._queue.put(some)
 
-    def _transaction(self, write: Callable[[], None]) -> str | None:
-        """Run a function in a transaction; return why that failed, None if it did not.
-
-        Answers that are not in the log yet are written first.
-        """
-        connection = self._connection
-        saved = dict(self._answers)
-        with self._noted:
-            observed, self._observed = self._observed, []
-            learned, self._learned = self._learned, {}
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            save_answers(connection, saved)
-            write_observed(connection, observed)
-            write()
-            connection.execute("COMMIT")
-        except BaseException as error:
-            self._numbers.clear()  # some belong to rows that are not in the log
-            with self._noted:
-                self._observed = observed + self._observed
-                self._learned = learned | self._learned
-            if connection.in_transaction:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-            if not isinstance(error, sqlite3.Error):
-                raise
-            return self._note_failed_write(error)
-        for key_of_answer in saved:
-            del self._answers[key_of_answer]
-        self.health.writes = None
-        self.counts.transactions += 1
-        for number, event in learned.items():
-            self.shadows.settle(number, event)
-        return None
-
-    def _note_failed_write(self, error: sqlite3.Error) -> str:
-        """Record that the log cannot be written; return the message for clients."""
-        self.counts.failures += 1
-        self._failed = time.monotonic()
-        if self.health.writes is None:
-            self.health.since = time.time()
-        self.health.writes = f"the log cannot be written: {error}"
-        return self.health.writes
-
-    def _note_learned(
-        self, model: ServedModel, answers: dict[int, ObservedAnswer]
-    ) -> None:
-        """Record what a model has learned, and its answers to observed rows."""
-        with self._noted:
-            self._observed += [
-                (event, model.id, answer) for event, answer in answers.items()
-            ]
-            self._learned[model.id] = model.applied
-
-    def _settle(self) -> None:
-        """Let challengers read learned events, once their answers are written."""
-        with self._noted:
-            waits = bool(self._observed)
-            learned = {} if waits else self._learned
-            if not waits:
-                self._learned = {}
-        for number, event in learned.items():
-            self.shadows.settle(number, event)
-        if waits and self.shadows and self._queue.empty() and not self.health.writes:
-            self._transaction(lambda: None)
-
     def _write_challenger_state(
         self, model: ServedModel, state: SavedState, done: threading.Event
     ) -> None:
@@ -526,7 +419,7 @@ class Writer:
             )
             # A challenger that was replaced may include rows that were forgotten.
             if current:
-                self._transaction(
+                self._transactions.run(
                     lambda: take_snapshot(self._connection, state.owner, state)
                 )
             done.set()
@@ -543,16 +436,14 @@ class Writer:
             number: [] for number in group.replays
         }
         for number, (model, events) in group.by_model().items():
-            worker = self._workers.get(number)
             steps = model.steps(sum(len(each.labels) for each in events))
-            busy = worker is not None and worker.busy
-            if number in delegated or steps > _MOST_STEPS or busy:
+            slow = steps > MOST_STEPS or self._workers.busy(number)
+            if number in delegated or slow:
                 delegated[number] = []
             else:
                 self._learn(group, model, events)
-        for number, worker in self._workers.items():
-            if worker.busy:
-                delegated.setdefault(number, [])  # for requests that are repeated
+        for number in self._workers.all_busy():
+            delegated.setdefault(number, [])  # for requests that are repeated
         return delegated
 
     def _delegate(
@@ -585,13 +476,7 @@ class Writer:
             _resolve([each for each, _ in waiting], [refusal] * len(waiting))
 
         steps = changed.steps(sum(len(each.labels) for each in events))
-        self._worker(changed).submit(Job(run, give_up, steps))
-
-    def _worker(self, model: ServedModel) -> ModelWorker:
-        """Return the thread of a model, for long work; start it if needed."""
-        if model.id not in self._workers:
-            self._workers[model.id] = ModelWorker(model)
-        return self._workers[model.id]
+        self._workers.submit(changed, Job(run, give_up, steps))
 
     def _learn(
         self, group: Group, model: ServedModel, events: list[LabelledEvent]
@@ -604,7 +489,7 @@ class Writer:
         try:
             found = model.apply(new)
             group.predictions.update(found)
-            self._note_learned(model, found)
+            self._transactions.note_learned(model, found)
         except Exception as error:
             self._note_failure(error)
             self._replay(group, model)
@@ -627,8 +512,8 @@ class Writer:
             )
         else:
             model.become(restored.model)
-            self._note_learned(model, restored.answers)
-            self._snapshot_at[model.id] = (model.scores.learned, time.monotonic())
+            self._transactions.note_learned(model, restored.answers)
+            self.upkeep.note_saved(model)
             self._replayed[model.id] = restored.answers
             group.predictions.update(restored.answers)
         if model.broken is not None:
@@ -644,107 +529,6 @@ class Writer:
         with suppress(sqlite3.Error):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         done.set()
-
-    # Maintenance
-
-    def _retry_log(self) -> None:
-        """Try once a second whether the log can be written again."""
-        if time.monotonic() - self._failed <= 1.0:
-            return
-        version = "PRAGMA user_version"
-        current = self._connection.execute(version).fetchone()[0]
-
-        def rewrite() -> None:  # the same value, which writes the first page
-            self._connection.execute(f"{version}={current}")
-
-        self._transaction(rewrite)
-
-    def _take_due_snapshots(self) -> None:
-        """Write the states of models that have learned enough, or some time ago."""
-        now = time.monotonic()
-        for model in list(self.models.values()):
-            rows, at = self._snapshot_at.setdefault(model.id, (0, now))
-            new = model.scores.learned - rows
-            due = new >= self.schedule.snapshot_rows
-            due |= new != 0 and now - at >= self.schedule.snapshot_seconds
-            if due and not model.broken:
-                self._take_snapshot(model)
-
-    def _drop_deleted_models(self) -> None:
-        """Stop the workers and challengers of models that were deleted."""
-        present = {model.id for model in self.models.values()}
-        for number in self._workers.keys() - present:
-            self._workers.pop(number).close(0.0)
-            self._replayed.pop(number, None)
-        self.shadows.drop(present)
-
-    def _clean_if_due(self) -> None:
-        """Delete old data if that was last done long enough ago."""
-        now = time.monotonic()
-        if now - self._cleaned >= self.schedule.cleaning_seconds:
-            self._cleaned = now
-            self._clean()
-
-    def _take_snapshot(self, model: ServedModel) -> None:
-        """Write the state of a model, or let its worker do so if that takes long."""
-        worker = self._workers.get(model.id)
-        busy = worker is not None and worker.busy
-        if model.steps(1) <= _MOST_STEPS and not busy:
-            self._snapshot(model)
-            return
-        self._snapshot_at[model.id] = (model.scores.learned, time.monotonic())
-
-        def run() -> None:
-            state = model.saved()
-            if state is not None:
-                self._queue.put(lambda: self._write_snapshot(model, state))
-
-        self._worker(model).submit(Job(run, lambda: None))
-
-    def _snapshot(self, model: ServedModel) -> None:
-        """Write the state of a model now, if it has learned anything."""
-        state = model.saved()
-        if state is not None:
-            self._write_snapshot(model, state)
-
-    def _write_snapshot(self, model: ServedModel, state: SavedState) -> None:
-        """Write a state of a model in its own transaction."""
-        keep = self.schedule.keep_events
-        spacing = None if keep is None else keep / _SNAPSHOTS_PER_PERIOD
-        if self.models.get(model.name) is not model or model.broken:
-            return  # it was deleted, or its state may be wrong
-        group = self._group()
-
-        def take() -> None:
-            take_snapshot(self._connection, state.owner, state, spacing=spacing)
-            group.keep_mix(model)
-
-        if self._transaction(take) is not None:
-            group.abandon()
-        else:
-            self._snapshot_at[model.id] = (model.scores.learned, time.monotonic())
-            self.counts.snapshots += 1
-
-    def _clean(self) -> None:
-        """Delete rows that have waited too long, old keys, and old events."""
-        group = self._group()
-
-        def write() -> None:
-            group.drop_old_rows()
-            self._connection.execute(
-                "DELETE FROM keys WHERE time<? AND answer IS NOT NULL",
-                (time.time() - self.limits.keep_keys,),
-            )
-            if self.schedule.keep_events is not None:
-                before = time.time() - self.schedule.keep_events
-                for model in self.models.values():
-                    group.keep_mix(model)
-                    delete_events(self._connection, model.id, before)
-
-        if self._transaction(write) is None:
-            group.finish()
-        else:
-            group.abandon()
 
 
 def _transactions(group: list[_Pending]) -> Iterator[list[_Pending]]:

@@ -137,9 +137,10 @@ class ChallengerEndpoints:
         if start not in _STARTS:
             raise invalid("start must be 'log' or 'now'")
         spec = self._spec(model, given)
-        numbers = check_sizes(model.history, self._limits, len(model.known), spec)
+        known = len(model.known)
+        check_sizes(model.history, self._limits, known, spec)
         # Refuse now what its learner would refuse later.
-        await try_learner(request, spec, numbers, self._limits)
+        await try_learner(request, spec, known, self._limits)
         command = Challenge(
             name=model.name,
             number=model.id,

@@ -59,10 +59,8 @@ class ModelEndpoints:
         spec = read_spec(given, self._limits)
         name = check_name(given.get("name"))
         known = len(spec.classes or ())
-        numbers = check_size(
-            spec.learner, spec.parameters, spec.width, self._limits, known
-        )
-        learner = await try_learner(request, spec, numbers, self._limits)
+        check_size(spec.learner, spec.parameters, spec.width, self._limits, known)
+        learner = await try_learner(request, spec, known, self._limits)
         command = Create(
             name=name,
             key=idempotency_key(request),

@@ -41,9 +41,10 @@ def json_object(request: Request, fields: tuple[str, ...]) -> dict[str, Any]:
 
 
 async def try_learner(
-    request: Request, spec: ModelSpec, numbers: float, limits: Limits
+    request: Request, spec: ModelSpec, classes: int, limits: Limits
 ) -> Learner:
-    """Return a new learner of `numbers` numbers, after it has learned two rows."""
+    """Return a new learner of some classes, after another one has learned two rows."""
+    numbers = spec.state_numbers(classes, kept_rows=False)
     # One learner is returned, another one is tried out.
     request.scope["memory"].add(2 * 8 * numbers)
     return await asyncio.to_thread(new_learner, spec, limits)
