@@ -2,6 +2,7 @@
 
     python benchmarks/asking.py run [--streams FOLDER] [--rows 20000] [--late 0]
     python benchmarks/asking.py show [--late 0]
+    python benchmarks/asking.py test [--names mixture --budgets 0.2 --first 10]
     python benchmarks/asking.py draw --figure docs/results/figures/asking.svg
 
 FOLDER has NAME.npz with X and y, in their own order; five streams are generated and
@@ -14,7 +15,10 @@ for each budget: the mean over streams of the difference, ask less random, of th
 seed; streams on which `ask` is better; those on which it is worse by more than two
 standard errors of the difference over seeds, with their names; and the mean deviation
 of the error estimated from the requested labels, with the share of runs within two of
-its standard errors. `draw` draws the differences of `PooledClassifier`.
+its standard errors. `test` prints, for each stream and budget, the mean difference with
+its 95 % interval by Student's t over the seeds, and its p-value after Holm's correction
+for all lines. `--names`, `--budgets` and `--first` (seed) choose some of the cases for
+`run` and `test`. `draw` draws the differences of `PooledClassifier`.
 """
 
 import argparse
@@ -25,11 +29,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import ttest_1samp
 
 from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.datasets import streams
 from rpnb.evaluate import estimate_error
+from rpnb.evaluate.waiting.changes import holm
 from rpnb.report.charts.axes import x_axis
 from rpnb.report.charts.drawing import Dot, Drawing, Label, Line, Mark, Scale, Shape
 from rpnb.report.charts.svg import standalone
@@ -100,12 +106,12 @@ def cells(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield all cases."""
     names = [*GENERATED, *(STORED if options.streams else ())]
     for learner in options.learners:
-        for name in names:
-            for budget in BUDGETS:
+        for name in options.names or names:
+            for budget in options.budgets or BUDGETS:
                 for strategy in SHARES:
                     if budget == 1.0 and strategy == "random":
                         continue  # all labels are requested
-                    for seed in range(options.seeds):
+                    for seed in range(options.first, options.first + options.seeds):
                         yield {
                             "learner": learner,
                             "stream": name,
@@ -225,6 +231,37 @@ def show(options: argparse.Namespace) -> None:
             )
 
 
+def test(options: argparse.Namespace) -> None:
+    """Print the differences with intervals and adjusted p-values."""
+    found: dict[Any, dict[int, float]] = defaultdict(dict)
+    for row in results(options.results):
+        if row["late"] == options.late and row["rows"] == options.rows:
+            key = (row["learner"], row["stream"], row["budget"], row["strategy"])
+            found[key][row["seed"]] = row["error"]
+    seeds = range(options.first, options.first + options.seeds)
+    lines, p_values = [], []
+    for learner, name, budget, strategy in [*found]:
+        chosen = found[learner, name, budget, "ask"]
+        random = found.get((learner, name, budget, "random"), {})
+        wanted = not options.names or name in options.names
+        wanted &= not options.budgets or budget in options.budgets
+        both = [seed for seed in seeds if seed in chosen and seed in random]
+        if strategy != "ask" or not wanted or len(both) < 2:
+            continue
+        gains = [chosen[seed] - random[seed] for seed in both]
+        tested = ttest_1samp(gains, 0.0)
+        low, high = tested.confidence_interval(0.95)
+        p_values.append(float(tested.pvalue))
+        lines.append(
+            f"| {learner} | {name} | {100 * budget:g} % | {len(both)} | "
+            f"{np.mean(gains):+.4f} | {low:+.4f} to {high:+.4f} |"
+        )
+    print("| learner | stream | budget | seeds | difference | 95 % interval | p |")
+    print("|---|---|---:|---:|---:|---:|---:|")
+    for line, p in zip(lines, holm(np.array(p_values)), strict=True):
+        print(f"{line} {p:.2g} |")
+
+
 def draw(options: argparse.Namespace) -> None:
     """Draw the differences of the pool: a line per stream, a mark per budget."""
     found = grouped(options)
@@ -268,19 +305,24 @@ def draw(options: argparse.Namespace) -> None:
 def main() -> None:
     """Run missing cases, print the tables, or draw."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("command", choices=["run", "show", "draw"])
+    parser.add_argument("command", choices=["run", "show", "test", "draw"])
     parser.add_argument("--streams", type=Path)
     parser.add_argument("--results", type=Path, default=Path("asking.jsonl"))
     parser.add_argument("--figure", type=Path, default=Path("asking.svg"))
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--late", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--names", nargs="*")
+    parser.add_argument("--budgets", nargs="*", type=float)
     parser.add_argument("--learners", nargs="*", default=list(LEARNERS))
     options = parser.parse_args()
     if options.command == "run":
         run_all(options)
     elif options.command == "show":
         show(options)
+    elif options.command == "test":
+        test(options)
     else:
         draw(options)
 
