@@ -100,6 +100,7 @@ DATASETS: dict[str, Dataset] = {
         orders=(("color", "J I H G F E D"), ("clarity", GRADES)),
     ),
     "soybean": Dataset(held_out=True),
+    "splice": Dataset(held_out=True),
     "tic_tac_toe": Dataset(held_out=True),
     "sequences": Dataset(held_out=True, make=sequences),
     "shops": Dataset(categories=(), held_out=True, make=shops),

@@ -530,8 +530,10 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
 
     Features may appear at any time. One that first appears after 256 observations is
     used once 16 observations contain it: the pool is then relearned, with all features,
-    from up to 4,000 of the most recent observations. An absent feature is a missing
-    value, and so is NaN. Features must be numbers (booleans are 0 and 1).
+    from up to 4,000 of the most recent observations. A further one waits until an
+    eighth as many observations have come since as are kept, or half as many if fewer
+    than half of the observations since it appeared have it. An absent feature is a
+    missing value, and so is NaN. Features must be numbers (booleans are 0 and 1).
 
     Parameters
     ----------

@@ -71,7 +71,9 @@ def test_units_of_the_training_are_those_of_new_rows(
     assert found == ["row,prediction", "1,a", "2,b", "3,b"]
     (tmp_path / "new.csv").write_text("mass,id\n1 lb,1\n")
     assert main(["predict", new, "--load", model]) == 2
-    assert "row 1, column mass: '1 lb' is not a number" in capsys.readouterr().err
+    assert (
+        "row 1, column mass: '1 lb' has the unit lb, unlike" in capsys.readouterr().err
+    )
 
 
 def test_labels_and_probabilities_are_those_of_the_model(

@@ -504,6 +504,8 @@ def test_the_first_sheet_of_a_workbook_is_read(tmp_path: Path) -> None:
     assert_array_equal(X, FEATURES)
     assert y.tolist() == [1, 2, 1] * 20
     assert "the first of 2 sheets is read, data" in file.notes
+    renamed = path.replace(tmp_path / "rows.xls")
+    assert_array_equal(read(renamed)[0], FEATURES)
     workbook(path, {"notes": [["a"], ["b"]], "data": [list(HEAD), *map(list, ROWS)]})
     with pytest.raises(
         FileError, match=r"the sheet notes has a single column; .* 2 sh"

@@ -91,7 +91,8 @@ def _shared_out(
         if parameter == "class_weight" and value not in (None, "balanced"):
             raise CommandError(
                 f"{option} must be balanced or none, got {value!r}; weights of single "
-                "classes are a dictionary in Python: PooledClassifier(class_weight=…)"
+                f"classes are a dictionary in Python: {_first_with(names, parameter)}"
+                "(class_weight=…)"
             )
         if parameter in SHARED:
             owners = [name for name in names if has_parameter(name, parameter)]
@@ -112,6 +113,12 @@ def _shared_out(
         for name in owners:
             found[name][parameter] = value
     return found
+
+
+def _first_with(names: Sequence[str], parameter: str) -> str:
+    """Return the class of the first learner with a parameter, or of the default."""
+    having = [name for name in names if has_parameter(name, parameter)]
+    return str(class_of(next(iter(having), POOLED)).__name__)
 
 
 def has_parameter(name: str, parameter: str) -> bool:

@@ -182,7 +182,7 @@ class PooledClassifier(WeightedStreamClassifier):
 
     See Also
     --------
-    RPNBClassifier : faster and smaller, with exact merging and explanations.
+    RPNBClassifier : faster and smaller, with exact merging and exact explanations.
 
     Notes
     -----

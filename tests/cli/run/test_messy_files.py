@@ -1,6 +1,7 @@
 """Realistic messy files: all problems in one message, with a command that works."""
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -892,3 +893,83 @@ def test_a_value_unlike_the_first_blocks_has_its_row(
     err = capsys.readouterr().err
     assert "row 10001, column a: " in err
     assert said in err
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["$70.5", "€7.1"], "column x: different signs ('$70.5', '€7.1')"),
+        (["5 EUR", "7 USD"], "column x: different signs ('5 EUR', '7 USD')"),
+        (["84.5%", "0.845"], "column x: only some numbers are in percent"),
+        (["5 kg", "6 KG", "7 lb"], "column x: numbers with different units (kg, lb)"),
+    ],
+)
+def test_signs_that_make_other_numbers_are_refused(
+    tmp_path: Path, cells: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    lines = [f"{cells[i % len(cells)]},{i % 3},{'pq'[i % 2]}" for i in range(90)]
+    path.write_text("\n".join(["x,z,y", *lines, ""]))
+    assert main(["run", str(path), "--target", "y", "--quiet"]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "cells", [["$70", "$7.1", "7"], ["12%", "0", "3 %"], ["1 kg", "2 KG", "3 Kg", "4"]]
+)
+def test_signs_that_make_the_same_numbers_are_read(
+    tmp_path: Path, cells: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, plain = tmp_path / "r.csv", tmp_path / "plain.csv"
+    found = []
+    for each, texts in (
+        (path, cells),
+        (plain, [re.sub(r"[^\d.]", "", cell) for cell in cells]),
+    ):
+        n = len(texts)
+        lines = [f"{texts[i % n]},{i % 3},{'pq'[i % n > 1]}" for i in range(90)]
+        each.write_text("\n".join(["x,z,y", *lines, ""]))
+        words = ["run", str(each), "--target", "y", "--quiet", "--json"]
+        assert main([*words, "--metrics", "log_loss"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0]["columns"]["numbers"] == ["x", "z"]
+    assert found[0]["learners"][0]["metrics"] == found[1]["learners"][0]["metrics"]
+
+
+def test_a_unit_that_comes_late_is_named(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in ("lines", "text"):
+        monkeypatch.setattr(f"rpnb.files.formats.{module}.BLOCK", 1 << 10)
+    path = tmp_path / "r.csv"
+    words = ["run", str(path), "--target", "y", "--quiet", "--model", "Pooled"]
+    for good in ("5 kg", "5"):
+        lines = [f"{good},{'pq'[i % 2]}" for i in range(2000)]
+        path.write_text("\n".join(["x,y", *lines, "6.5 lb,p", ""]))
+        assert main(words) == 2
+        assert "row 2001, column x: '6.5 lb' has the unit lb" in capsys.readouterr().err
+
+
+def test_codes_with_leading_zeros_are_pointed_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    lines = [f"0{1000 + i % 7},0.{i % 5},{'pq'[i % 2]}" for i in range(90)]
+    path.write_text("\n".join(["zip,x,y", *lines, ""]))
+    assert main(["run", str(path), "--target", "y"]) == 0
+    said = capsys.readouterr().err
+    assert "column zip: 01000 is read as the number 1000; if it is a code" in said
+    assert "--as-category zip" in said
+    assert "column x" not in said
+    assert main(["run", str(path), "--target", "y", "--as-category", "zip"]) == 0
+    assert "column zip" not in capsys.readouterr().err
+
+
+def test_a_dictionary_of_weights_is_for_the_learner_that_is_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", str(tmp_path / "r.csv"), "--target", "y", "--class-weight", "3"]
+    assert main([*words, "--model", "onlinebayes"]) == 2
+    assert "OnlineBayes(class_weight=…)" in capsys.readouterr().err

@@ -57,7 +57,7 @@ def test_rows_without_a_label_are_predicted_and_not_learned(
     path.write_text("\n".join(["a,b,c,y", *lines]) + "\n")
     command = ["run", str(path), "--target", "y", "--model", name, "--quiet"]
     assert main(command) == 2
-    assert "row 1, column y: the label is missing; --unlabelled predict" in (
+    assert "row 1, column y: the label is missing; use --unlabelled predict" in (
         capsys.readouterr().err
     )
     command += ["--unlabelled", "predict", "--chunk-rows", str(size), "--json"]

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from estimators.refusing import ASKING, LEARNING, X, fitted, refuses, y
 from estimators.snapshots import snapshot
 from estimators.streams import small
+from rpnb import PooledClassifier
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
@@ -83,7 +84,7 @@ BAD_ROWS: dict[str, tuple[Any, str]] = {
     "text": (X.astype(str), "not compatible with arrays of bytes/strings"),
     "words among objects": (
         np.array([["a", 1.0, 2.0, 3.0]] * 40, dtype=object),
-        r"row 0 has 'a' in column 0 .*could not convert.*categorical_features=\[0\]",
+        r"row 0 has 'a' in column 0: .*categorical_features=\[0\]",
     ),
     "a pandas column of words": (
         FRAME.assign(b="word"),
@@ -196,3 +197,25 @@ def test_a_model_that_has_seen_nothing_has_no_predictions_and_no_counts() -> Non
             getattr(model, name)
     assert not hasattr(model, "classes_")
     assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [[1.0, "a"], [2.0, "b"], [1.0, "a"], [2.0, "b"]],
+        np.array([["1", "a"], ["2", "b"], ["1", "a"], ["2", "b"]]),
+    ],
+    ids=["list", "array"],
+)
+def test_text_in_a_list_or_an_array_names_the_column_of_categories(X: Any) -> None:
+    y = [0, 1, 0, 1]
+    with pytest.raises(ValueError, match=r"'a' in column 1: .*_features=\[1\]"):
+        PooledClassifier(random_state=0).fit(X, y)
+    model = PooledClassifier(categorical_features=[1], random_state=0).fit(X, y)
+    assert model.predict(X).shape == (4,)
+
+
+def test_a_column_of_lists_is_named() -> None:
+    X = pandas.DataFrame({"a": [[1], [2], [3], [4]], "b": [0, 1, 0, 1]})
+    with pytest.raises(ValueError, match="column 'a' holds values that are not num"):
+        PooledClassifier(random_state=0).fit(X, X["b"])

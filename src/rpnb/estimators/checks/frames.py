@@ -101,7 +101,10 @@ def _fault(X: Any, j: int, kind: Any) -> str | None:
     if text.startswith(("string", "str", "large_string")):
         return "text"
     if letter == "O" and type(kind) is np.dtype(object).__class__:
-        first = next((v for v in X.iloc[:, j] if isinstance(v, str | bytes)), None)
+        values = X.iloc[:, j]
+        if any(isinstance(v, list | tuple | dict | np.ndarray) for v in values):
+            return "values that are not numbers"
+        first = next((v for v in values if isinstance(v, str | bytes)), None)
         if first is not None:
             try:
                 float(first)

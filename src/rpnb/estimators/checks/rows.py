@@ -82,14 +82,15 @@ def check_rows(
 
 def _refuse_text(X: Any, error: ValueError) -> None:
     """Raise an error with the position of the first text among numbers."""
-    if not str(error).startswith("could not convert string to float"):
+    texts = ("could not convert string to float", "dtype='numeric' is not compatible")
+    if not str(error).startswith(texts):
         return
     for i, row in enumerate(np.asarray(X, dtype=object)):
         for j, value in enumerate(row):
             if isinstance(value, str) and not _is_number(value):
                 raise ValueError(
-                    f"X must hold numbers, but row {i} has {value!r:.60} in column {j} "
-                    f"({error}): PooledClassifier learns categories from a frame, or "
+                    f"X must hold numbers, but row {i} has {str(value)!r:.60} in "
+                    f"column {j}: PooledClassifier learns categories from a frame, or "
                     f"with categorical_features=[{j}]"
                 ) from error
 

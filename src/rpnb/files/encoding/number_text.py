@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _CURRENCY = r"(?:[$€£¥₹₽₩]|USD|EUR|GBP|CHF)"
+_SIGN = re.compile(rf"{_CURRENCY}|%")
 _BLANKS = r"[ \x{00a0}\x{202f}\x{2009}]"
 _PLAIN = re.compile(
     r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity|nan)\s*",
@@ -92,6 +93,27 @@ def split_unit(text: str) -> tuple[str, str] | None:
     return None if found is None else (found[1].strip(), found[2] + found[3])
 
 
+def same_unit(unit: str) -> str:
+    """Return the spelling of a unit by which it is compared with others.
+
+    Known units of several letters may be capitalised.
+
+    >>> [same_unit(unit) for unit in ("KG", "kg", "m", "M")]
+    ['kg', 'kg', 'm', 'M']
+    """
+    return unit.casefold() if len(unit) > 1 and unit.casefold() in UNITS else unit
+
+
+def sign_of(text: str) -> str:
+    """Return the currency or percent sign of a number, "" if it has none.
+
+    >>> [sign_of(text) for text in ("$5", "5 EUR", "84.5%", "5")]
+    ['$', 'EUR', '%', '']
+    """
+    found = _SIGN.search(text)
+    return "" if found is None else found[0]
+
+
 def is_plain_number(text: str) -> bool:
     """Return whether a text is a number in the notation of programs.
 
@@ -154,12 +176,20 @@ class Notation:
         digits = rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
         after = [_CURRENCY, "%"]
         if self.unit is not None:
-            after.append(re.escape(self.unit))
+            after.append(self._unit_pattern)
         end = rf"{_BLANKS}*(?:{'|'.join(after)})?"
         bare = rf"(?:{_CURRENCY}{_BLANKS}?)?{digits}{end}"
         signed = rf"[+-]{_BLANKS}?{bare}|{_CURRENCY}{_BLANKS}?[+-]{digits}{end}"
         special = r"[+-]?(?i:inf|infinity|nan)"
         return rf"^\s*(?:{bare}|{signed}|\({bare}\)|{special})\s*$"
+
+    @property
+    def _unit_pattern(self) -> str:
+        """Regular expression of the unit, which several spellings may have."""
+        assert self.unit is not None  # noqa: S101 - the callers have one
+        unit = re.escape(self.unit)
+        several = len(self.unit) > 1 and self.unit.casefold() in UNITS
+        return f"(?i:{unit})" if several else unit
 
     def matches(self, text: str) -> bool:
         """Return whether a text is a number in this notation.
@@ -199,7 +229,7 @@ class Notation:
         values = self._there(values)
         if self.unit is not None:
             values = compute.replace_substring_regex(
-                values, rf"{re.escape(self.unit)}\s*$", ""
+                values, rf"{self._unit_pattern}\s*$", ""
             )
         taken = rf"\s|{_BLANKS}|{_CURRENCY}|[%+]"
         if self.thousands is not None:

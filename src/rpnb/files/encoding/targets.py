@@ -73,8 +73,8 @@ class Targets:
             self._refuse(
                 rows,
                 missing,
-                "the label is missing; --unlabelled predict predicts such rows and "
-                "does not learn them",
+                "the label is missing; use --unlabelled predict to predict such rows "
+                "without learning them",
             )
         numbers = np.full(rows.shape[0], NO_LABEL)
         there = ~missing

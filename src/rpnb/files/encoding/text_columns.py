@@ -16,6 +16,8 @@ from rpnb.files.encoding.number_text import (
     notation_for,
     notation_options,
     options_for,
+    same_unit,
+    sign_of,
     split_unit,
 )
 from rpnb.files.reading import FileError, Kind, join_problems, typed
@@ -94,6 +96,7 @@ def examine_text(
     if total == 0:
         return ExaminedText("number")
     gone = {v for v in counts if v.strip() in PERHAPS_MISSING}
+    _refuse_mixed_signs(name, column, counts, gone, notation)
     if gone and len(gone) < len(counts):
         found = _with_missing(column, counts, gone, notation)
         if found is not None:
@@ -363,7 +366,8 @@ def _with_unit(
     parts = {v: split_unit(v) for v in rows}
     words = [v for v, part in parts.items() if part is None]
     numbers = {v: part[0] for v, part in parts.items() if part is not None}
-    units = {part[1] for part in parts.values() if part is not None}
+    spelled = [part[1] for part in parts.values() if part is not None]
+    units = {same_unit(unit): unit for unit in reversed(spelled)}
     if not units or (words and not (na and _may_be_missing(words))):
         return None
     if len(units) > 1:
@@ -394,11 +398,35 @@ def _with_unit(
         problems.append(FileError(text, [("--na", word.strip()) for word in words]))
     if problems:
         raise join_problems(name, problems)
-    unit, texts = units.pop(), tuple(sorted({v.strip() for v in gone}))
+    (unit,), texts = units.values(), tuple(sorted({v.strip() for v in gone}))
     note = f"column {column} is read as numbers in {unit}"
     if texts:
         note += f"; {_meaning_missing(texts)}"
     return ExaminedText("number", note, replace(notation, unit=unit, missing=texts))
+
+
+def _refuse_mixed_signs(
+    name: str,
+    column: str,
+    counts: dict[str, int],
+    gone: set[str],
+    notation: Notation,
+) -> None:
+    """Refuse numbers with different currencies, or only some of them in percent."""
+    numbers = [v for v in counts if v not in gone]
+    if not any(sign_of(v) for v in numbers) or not all(map(notation.matches, numbers)):
+        return
+    signs = {sign_of(v): v for v in numbers if re.search("[1-9]", v)}
+    if "%" not in signs:
+        signs.pop("", None)
+    if len(signs) > 1:
+        shown = ", ".join(repr(v.strip()) for v in list(signs.values())[:4])
+        what = "only some numbers are in percent" if "%" in signs else "different signs"
+        raise FileError(
+            f"{name}, column {column}: {what} ({shown}); convert them to one unit, or "
+            f"drop the column with {typed('--drop', column)}",
+            [("--drop", column)],
+        )
 
 
 def _number_note(column: str, counts: dict[str, int], notation: Notation) -> str | None:
@@ -476,6 +504,12 @@ def refused_number(
                 )
         return (
             f"{where}: {shown!r} is a number in another notation: use {options}{other}"
+        )
+    parts = split_unit(cell)
+    if parts is not None and parts[1].casefold() in UNITS:
+        return (
+            f"{where}: {shown!r} has the unit {parts[1]}, unlike the others in the "
+            f"column; convert them to one unit{other}"
         )
     missing = ""
     if na:

@@ -117,6 +117,7 @@ class Delimited(TextFile):
         if not again:
             table = self._reading.sample(sample)
         self.plan = plan_columns(self.name, table.schema, options, table, na=True)
+        self.notes += _leading_zeros(sample, names, delimiter, self.plan)
         if delimiter == ";":
             self.notes += _perhaps_thousands(sample, names, self.plan)
         self._reading.fix(table.schema, self.plan)
@@ -219,6 +220,26 @@ def _cannot_be_a_row(header: Header, schema: "pa.Schema") -> bool:
         not is_text(field.type) and written and not is_plain_number(written)
         for field, written in zip(schema, header.written, strict=True)
     )
+
+
+def _leading_zeros(
+    sample: bytes, names: Sequence[str], delimiter: str, plan: ColumnPlan
+) -> list[str]:
+    """Return notes on columns of numbers that begin with zeros, as codes do."""
+    text = sample[: 1 << 16].decode(errors="replace")
+    rows = [cells for cells in first_rows(text, delimiter) if len(cells) == len(names)]
+    notes = []
+    for j, name in enumerate(names):
+        if plan.kinds.get(name) != "number" or plan.options.columns is not None:
+            continue
+        cells = (cells[j].strip() for cells in rows)
+        code = next((cell for cell in cells if re.fullmatch(r"0\d+", cell)), None)
+        if code is not None:
+            notes.append(
+                f"column {name}: {code} is read as the number {int(code)}; if it is a "
+                f"code, use {typed('--as-category', name)}"
+            )
+    return notes
 
 
 def _perhaps_thousands(

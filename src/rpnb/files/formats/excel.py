@@ -63,12 +63,14 @@ def _sheet_as_csv(path: str) -> tuple[bytes, list[str]]:
     if path == STANDARD_INPUT:
         raise FileError("standard input: Excel files cannot be read from a pipe")
     try:
-        with CalamineWorkbook.from_path(path) as book:
+        # The kind of workbook is that of its bytes, whatever the name ends with.
+        with open(path, "rb") as file, CalamineWorkbook.from_filelike(file) as book:
             names = book.sheet_names
             rows = book.get_sheet_by_index(0).to_python() if names else []
     except (CalamineError, OSError, ValueError) as error:
         raise FileError(
-            f"{path}: not an Excel file that can be read ({error})"
+            f"{path}: not an Excel file that can be read ({error}); if it is text, use "
+            "--format csv"
         ) from error
     notes = []
     if len(names) > 1:
