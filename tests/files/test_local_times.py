@@ -121,3 +121,10 @@ def test_the_note_says_that_offsets_are_left_out(tmp_path: Path) -> None:
         "column d is read as dates, by the local times in it, whatever their offsets "
         "from UTC"
     )
+
+
+def test_a_header_that_comes_again_is_no_time(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    lines = [f"{t.isoformat()},a" for t in zoned("east")]
+    path.write_text("\n".join(["d,y", *lines[:20], "d,y", *lines[20:], ""]))
+    assert_array_equal(rows_of(path), expected())

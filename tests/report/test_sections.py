@@ -190,7 +190,7 @@ def test_members_of_the_pool_have_a_chart_and_sampled_values_an_error() -> None:
         rows = LastRows()
         rows.add(given, Y)
         model = PooledClassifier(n_projections=16, random_state=0).fit(given, Y)
-        participant: Any = SimpleNamespace(name="Pooled", model=model)
+        participant: Any = SimpleNamespace(name="Pooled", model=model, seen=np.asarray)
         page = reasons_section([participant], rows, 200)
         assert page is not None
         assert page.count("<svg") == 3
@@ -213,7 +213,9 @@ def test_the_features_of_a_date_or_a_text_are_explained_together() -> None:
     kinds: Any = [("size", "number"), ("sent", "date"), ("kind", "category")]
     rows = LastRows([f"part {j}" for j in range(9)], columns=kinds)
     rows.add(encoded, Y)
-    participant: Any = SimpleNamespace(name="RPNB", model=small().fit(encoded, Y))
+    participant: Any = SimpleNamespace(
+        name="RPNB", model=small().fit(encoded, Y), seen=np.asarray
+    )
     page = reasons_section([participant], rows, 200, ["kind"])
     assert page is not None
     shown = set(re.findall(r"<title>(\w+): [\d.]+ %</title>", page))
@@ -232,7 +234,9 @@ def test_of_sparse_rows_the_features_that_the_last_one_has_are_steps() -> None:
     given = csr_array(np.where(np.abs(X) > 0.8, X, 0.0))
     rows = LastRows()
     rows.add(given, Y)
-    participant: Any = SimpleNamespace(name="RPNB", model=small().fit(given, Y))
+    participant: Any = SimpleNamespace(
+        name="RPNB", model=small().fit(given, Y), seen=lambda X: X
+    )
     page = reasons_section([participant], rows, 200)
     assert page is not None
     assert "row of zeros" in page

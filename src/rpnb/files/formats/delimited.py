@@ -5,7 +5,7 @@ If pyarrow refuses a block, a slower second pass finds the row and the column.
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -112,7 +112,7 @@ class Delimited(TextFile):
             raise FileError(f"{self.name}: there are no rows")
         others = RepeatedHeader(header.line)(sample)
         table = self._reading.sample(others if others.strip() else sample)
-        again = _cannot_be_a_row(header, table.schema)
+        again = _cannot_be_a_row(header, table.schema, self._reading.zoned)
         self._again = RepeatedHeader(header.line if again else b"")
         if not again:
             table = self._reading.sample(sample)
@@ -211,13 +211,18 @@ def _repeated_names(header: Header) -> list[str]:
     return [f"repeated column names are numbered: {shown}"]
 
 
-def _cannot_be_a_row(header: Header, schema: "pa.Schema") -> bool:
+def _cannot_be_a_row(
+    header: Header, schema: "pa.Schema", times: Collection[str]
+) -> bool:
     """Return whether a line that repeats the header is no row of the table.
 
-    In a column of numbers it has a word.
+    In a column of numbers, or in one of the `times` that are read as text, it has a
+    word.
     """
     return any(
-        not is_text(field.type) and written and not is_plain_number(written)
+        (not is_text(field.type) or field.name in times)
+        and written
+        and not is_plain_number(written)
         for field, written in zip(schema, header.written, strict=True)
     )
 
@@ -329,6 +334,8 @@ class BlockReader:
         self._delimiter, self._quote = delimiter, quote
         self._notation, self._missing = notation, (*MISSING, *_in_all_spellings(na))
         self._types: dict[str, Any] = {}
+        self.zoned: set[str] = set()
+        """columns of times with an offset, which `sample` returns as text"""
         self._wanted: list[str] = []
         self._known = False
 
@@ -342,9 +349,9 @@ class BlockReader:
                 fault = self._fault(block, 1)
                 raise FileError(fault or f"{self._name}: not UTF-8 text")
         # pyarrow would turn times with an offset into UTC.
-        zoned = [f.name for f in table.schema if getattr(f.type, "tz", None)]
-        if zoned and not self._types:
-            self._types = dict.fromkeys(zoned, pa.string())
+        self.zoned = {f.name for f in table.schema if getattr(f.type, "tz", None)}
+        if self.zoned and not self._types:
+            self._types = dict.fromkeys(self.zoned, pa.string())
             try:
                 return self._parse(block, 1)
             finally:
