@@ -23,7 +23,7 @@ from rpnb import PooledClassifier, RPNBClassifier, load
 from rpnb.baselines import PA
 from rpnb.drift import DriftAware
 from rpnb.estimators.checks.texts import TextColumnWarning
-from rpnb.estimators.protocol import saved_model
+from rpnb.estimators.protocol import columns_of, saved_model
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.evaluate import prequential
 from rpnb.preprocessing import RunningScaler, make_stream_pipeline
@@ -94,7 +94,8 @@ def test_words_of_a_text_are_learned() -> None:
 
 def kinds_of(column: list[Any]) -> Any:
     model = pooled().fit(pd.DataFrame({"c": column, "x": range(len(column))}), Y4)
-    return None if model._columns is None else model._columns.kinds[0]
+    columns = columns_of(model)
+    return None if columns is None else columns.kinds[0]
 
 
 LONG = "this is a long text"

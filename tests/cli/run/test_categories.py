@@ -12,6 +12,7 @@ import pytest
 
 from rpnb import PooledClassifier, load
 from rpnb.cli import main
+from rpnb.estimators.protocol import columns_of
 
 N = 300
 WORDS = ["parcel", "arrived", "late", "again", "today", "lost", "found"]
@@ -101,7 +102,9 @@ def test_any_learner_takes_columns_as_they_are_with_scale(
     assert (told["texts"], told["dates"]) == (["note"], ["when"])
     found = load(model)
     assert type(found).__name__ == "StreamPipeline"
-    assert found._categories is not None
+    columns = columns_of(found)
+    assert columns is not None
+    assert sorted(columns.kinds) == ["category", "category", "date", "number", "text"]
     assert run("predict", table, "--load", model, "--quiet") == 0
 
 

@@ -50,6 +50,8 @@ _MOST_LINES = 24
 _MOST_NAMES = 13
 # Curves beyond this multiple of the emphasised ones do not widen the scale.
 _FAR = 3.0
+# Ticks are rounded to 12 decimals; a chart of smaller values would show only rounding.
+_LEAST_HEIGHT = 1e-9
 #: Measures that are errors: high at the beginning of a stream.
 _ERRORS = ("error", "window")
 #: Measures that are at most 1.
@@ -156,7 +158,7 @@ def fitted_range(
     high = max(_highest(c, measure) for c in scaled)
     high = max(min(high, _FAR * max(_highest(c, measure) for c in main)), reach)
     low = max(min(float((c.mean - c.deviation).min()) for c in scaled), 0.0)
-    if not high > 0.0:
+    if not high > _LEAST_HEIGHT:
         return 0.0, 1.0
     if low < high / 2:
         low = 0.0
