@@ -80,9 +80,9 @@ void in_threads(Index count, int threads, const Work& work) {
   for (int t = 1; t < threads; ++t) {
     try {
       others.emplace_back(take);
-    } catch (const std::system_error&) {
-      break;  // GCOVR_EXCL_LINE: the limit of threads is reached
-    }
+    } catch (const std::system_error&) {  // GCOVR_EXCL_START: the limit of threads
+      break;
+    }  // GCOVR_EXCL_STOP
   }
   take();
   for (std::thread& other : others) other.join();

@@ -13,6 +13,7 @@ from rpnb.core.columns.coding import (
     category_numbers,
     date_numbers,
     is_words,
+    local_time,
     number_of_text,
     text_numbers,
 )
@@ -75,6 +76,17 @@ def test_texts_that_share_trigrams_are_near() -> None:
 def test_a_text_is_read_up_to_a_bound() -> None:
     a, b = text_numbers(["word " * 4000, "word " * 4000 + "other " * 9])
     assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("offset", ["", "Z", "+05", "-0330", "+05:45"])
+@pytest.mark.parametrize("time", ["2024-01-01T05:15:00", "2024-01-01 05:15:00.125"])
+def test_the_offset_of_a_time_is_left_out(time: str, offset: str) -> None:
+    assert local_time(time + offset) == time
+
+
+@pytest.mark.parametrize("text", ["2024-01-01", "2024-01-01+05:00", "5-3", "Z"])
+def test_other_texts_keep_what_looks_like_an_offset(text: str) -> None:
+    assert local_time(text) == text
 
 
 def test_dates_are_days_and_circles() -> None:

@@ -104,6 +104,19 @@ def test_classes_join_in_between() -> None:
     assert_same_model(late, early)
 
 
+def test_classes_join_a_model_that_is_given_up() -> None:
+    X, y = stream(300)
+    model = model_of(M=2)
+    learn(model, X[:140], y[:140])
+    source, declared = np.array([0, -1, 1]), np.array([1])
+    copied = arrange_classes(model, source, declared)
+    moved = arrange_classes(model, source, declared, given_up=True)
+    boosted = moved.names.index("boosted_trees")
+    assert moved.states[boosted] is model.states[boosted]
+    assert copied.states[boosted] is not model.states[boosted]
+    assert_same_model(moved, copied)
+
+
 def test_shards_of_one_model_merge() -> None:
     X, y = stream(330)
     base = model_of(names=LIGHT)
