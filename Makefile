@@ -151,7 +151,7 @@ test-sanitizers: $(VENV)/checked/.installed $(VENV)/thread/.installed ## test th
 	$(BIN)/gcovr --root . --filter cpp/ --merge-lines --exclude-throw-branches --exclude-noncode-lines --exclude-function-lines --gcov-ignore-parse-errors=negative_hits.warn_once_per_file --gcov-suspicious-hits-threshold=0 --json build/checked/coverage.json --fail-under-line 100 build/checked
 	$(BIN)/python tools/conditions.py build/checked/coverage.json
 	cd tools && $(ADDRESS) -m fuzzer --targets model_files --seconds 30 $(if $(SEED),--seed $(SEED))
-	$(THREAD) -m pytest -q -p no:cacheprovider tests/core -k threads
+	$(THREAD) -m pytest -q -p no:cacheprovider tests/core tests/estimators/test_threads.py -k "threads and not daemon"
 
 # make wheels PYTHONS=--all takes every Python that is here
 .PHONY: wheels

@@ -331,7 +331,7 @@ class LearnerWatch:
             errors.append(_errors(name, cells, pair, before, after, labels))
         if self.inputs.skipped is None:
             inputs = self.inputs.labelled_until(end)
-            was, now = _windows(inputs[there[-len(inputs) :]], last)
+            was, now = _windows(inputs[there[len(there) - len(inputs) :]], last)
             features = self.inputs.feature_changes(was, now)
             columns += features.values()
             errors += [
