@@ -544,8 +544,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         if call.first:
             frame = self._new_frame(call.X, classes)
             p = p if frame is None else frame.width
-        if not call.first and classes is not self.classes_:
-            # The last check, because the state may be changed.
+        elif classes is not self.classes_:
+            # The last check, since growing gives up the current state.
             self._accept_rows(call.X, frame, first=False)
         state = self._state_for(p, classes, call.declared, first=call.first)
         self._commit(call.X, classes, state, frame, first=call.first)
