@@ -116,6 +116,8 @@ def use(python: str, wheel: Path) -> set[str]:
             assert found[1] == level
             digests.add(found[2])
         if python == sys.executable:
+            # One of the cases is a table.
+            call([own, "-m", "pip", "--quiet", "install", "pandas"])
             same_bits = ROOT / "benchmarks" / "same_bits.py"
             print(call([own, same_bits, "--levels", "--few"], **alone), end="")
         return digests
