@@ -19,6 +19,7 @@ from rpnb.evaluate.differences import DifferenceTracker, Loss, difference_of
 from rpnb.serve import guesses
 from rpnb.serve.backtest import backtest
 from rpnb.serve.comparison import Comparison
+from rpnb.serve.limits import Limits
 from rpnb.serve.log import open_log
 from rpnb.serve.maintenance import check
 from rpnb.serve.model_rows import stored_models
@@ -590,7 +591,10 @@ def test_log_losses_of_a_challenger_are_those_of_a_backtest(
     Life(client, "logs", 5).go_on(25)
     (challenger,) = caught_up(client, "logs")["challengers"]
     spec = ModelSpec("Pooled", given, 4, None, tuple(CLASSES))
-    row = backtest(shared.folder, "logs", {"other": spec}).learners[1]
+    # The intervals of up to four challengers hold together.
+    together = 1.0 - (1.0 - 0.95) / Limits().max_challengers
+    whole = backtest(shared.folder, "logs", {"other": spec}, confidence=together)
+    row = whole.learners[1]
     prefixes: dict[Loss, str] = {"error": "", "log_loss": "log_loss_"}
     for loss, name in prefixes.items():
         found, expected = challenger[f"{name}difference"], row.differences[loss]

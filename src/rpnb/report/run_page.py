@@ -61,8 +61,8 @@ _PANELS = 8
 
 _CONTENTS = {
     "summary": "Summary",
-    "differences": "Differences",
     "curves": "Learning curves",
+    "differences": "Differences",
     "members": "Members of the pool",
     "balance": "Class balance",
     "scores": "Scores by class",
@@ -107,8 +107,8 @@ def stream_page(
     watch = evaluation.watch
     sections = {
         "summary": _summary(evaluation, facts),
-        "differences": _differences(evaluation),
         "curves": _curves(evaluation),
+        "differences": _differences(evaluation),
         "members": _members(pools) if pools else None,
         "balance": _balance(evaluation),
         "scores": _scores(evaluation, learners),
