@@ -13,6 +13,7 @@ from rpnb.report.charts.curves import (
     Plot,
     clipped,
     curve_panel,
+    fitted_range,
     leaders,
     make_plot,
 )
@@ -194,3 +195,10 @@ def test_alarms_of_drift_detectors_are_marked() -> None:
     panel = curve_panel(make_plot("title", curves, "error", alarms=many))
     lines = [m for m in panel.marks if isinstance(m, Line) and m.dash == (2.0, 3.0)]
     assert not lines
+
+
+@pytest.mark.parametrize("height", [0.0, 6e-81, 1e-13])
+def test_a_curve_of_almost_zero_has_an_axis(height: float) -> None:
+    rows = np.array([1.0])
+    curve = Curve("A", rows, np.array([0.0]), np.array([height]), 1)
+    assert fitted_range([curve], ("A",), "updates") == (0.0, 1.0)
